@@ -1,0 +1,145 @@
+"""Settings from the environment.
+
+A bad value never raises: it is replaced by the default, and `Settings.complaints` holds one sentence for it, naming
+the variable, the value and what is used instead. Start-up prints these once.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_TRUE = {"true", "1", "yes", "on"}
+_FALSE = {"false", "0", "no", "off", ""}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the variables of the contract say, checked. Times in seconds."""
+
+    enabled: bool = False
+    call_log: str | None = None
+    connectors: tuple[tuple[str, str], ...] = ()
+    """(connector name, glob) in the order given; the first match names a target."""
+    hosts: frozenset[str] | None = None
+    """Hook targets to use; None means every adapter whose host is imported."""
+    still_waiting: float = 30.0
+    tool_labels: int = 200
+    targets: str | None = None
+    spans: bool = True
+    capture_content: bool = False
+    sdk_disabled: bool = False
+    complaints: tuple[str, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
+        """Read every variable; never raises."""
+        read = _Reader(os.environ if environ is None else environ)
+        settings = cls(
+            enabled=read.value("OTEL_MCP_ENABLED", _boolean, False),
+            call_log=read.value("OTEL_MCP_CALL_LOG", _text, None),
+            connectors=read.value("OTEL_MCP_CONNECTORS", _connectors, ()),
+            hosts=read.value("OTEL_MCP_HOSTS", _hosts, None),
+            still_waiting=read.value("OTEL_MCP_STILL_WAITING", _seconds, 30.0),
+            tool_labels=read.value("OTEL_MCP_TOOL_LABELS", _count, 200),
+            targets=read.value("OTEL_MCP_TARGETS", _text, None),
+            spans=read.value("OTEL_MCP_SPANS", _boolean, True),
+            capture_content=read.value("OTEL_MCP_CAPTURE_CONTENT", _boolean, False),
+            sdk_disabled=read.value("OTEL_SDK_DISABLED", _otel_boolean, False),
+            complaints=tuple(read.complaints),
+        )
+        return settings
+
+
+class _Reader:
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self.complaints: list[str] = []
+
+    def value(self, name: str, parse: Callable[[str], T], default: T) -> T:
+        raw = self._environ.get(name)
+        if raw is None or not raw.strip():
+            return default
+        try:
+            return parse(raw.strip())
+        except ValueError as error:
+            self.complaints.append(f"{name}={_shown(raw)!r} is not {error}; using {_default(default)} instead")
+            return default
+
+
+def _shown(raw: str) -> str:
+    return raw if len(raw) <= 80 else raw[:77] + "..."
+
+
+def _default(value: object) -> str:
+    if value is None or value == ():
+        return "the default"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _text(raw: str) -> str | None:
+    return raw
+
+
+def _boolean(raw: str) -> bool:
+    lowered = raw.lower()
+    if lowered in _TRUE:
+        return True
+    if lowered in _FALSE:
+        return False
+    raise ValueError("true or false")
+
+
+def _otel_boolean(raw: str) -> bool:
+    # OpenTelemetry's environment rules: only a case-insensitive "true" is true, anything else is false.
+    return raw.lower() == "true"
+
+
+def _seconds(raw: str) -> float:
+    try:
+        value = float(raw)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value <= 0:
+        raise ValueError("a positive number of seconds")
+    return value
+
+
+def _count(raw: str) -> int:
+    try:
+        value = int(raw)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise ValueError("a whole number of 0 or more")
+    return value
+
+
+def _hosts(raw: str) -> frozenset[str] | None:
+    names = [part.strip().lower() for part in raw.split(",") if part.strip()]
+    if names == ["auto"]:
+        return None
+    if names == ["none"]:
+        return frozenset()
+    if not names or any(not name.replace("_", "").replace("-", "").isalnum() for name in names):
+        raise ValueError("auto, none or a comma-separated list of hook targets")
+    return frozenset(name.replace("-", "_") for name in names)
+
+
+def _connectors(raw: str) -> tuple[tuple[str, str], ...]:
+    pairs = []
+    for part in raw.split(";"):
+        if not part.strip():
+            continue
+        name, equals, glob = part.partition("=")
+        if not equals or not name.strip() or not glob.strip():
+            raise ValueError("a list like name=glob;name=glob")
+        pairs.append((name.strip(), glob.strip()))
+    return tuple(pairs)

@@ -1,0 +1,17 @@
+"""Report what happens above the MCP SDK: calls with their attempts, locks, breakers, keepalives, connects.
+
+Host adapters, `otel_mcp.resilience` and hand-written hosts use these functions; the SDK's own requests are seen
+without them. Everything here is harmless: no function raises for a fault of ours, and all of them do nothing while
+nobody watches. Times are seconds.
+
+A host reports a call like this::
+
+    with hooks.call("odoo", tool="search", limit=30.0, limit_source="host") as call:
+        async with hooks.lock(self.lock, "odoo", "rpc"):
+            result = await self.session.call_tool("search", arguments)
+
+Requests that the SDK sends inside the block are the call's attempts. What leaves the block decides the outcome,
+unless the host says it with `Call.end`.
+"""
+
+from __future__ import annotations
