@@ -1,0 +1,130 @@
+"""The label budget: what may become a label value, and what is folded into ``_other``.
+
+Kept by us and not by the SDK, because the SDK's limit of 2,000 attribute sets drops *all* labels of what comes after.
+Servers choose tool names, callers invent them, and error codes are free numbers: each has a budget here.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Hashable
+from typing import Final, Generic, TypeVar
+
+from otel_mcp._ground import names as n
+from otel_mcp._ground.verdicts import FIXED_ERROR_TYPES
+
+MAX_CONNECTORS: Final = 200
+MAX_METHODS: Final = 8
+MAX_LOCKS: Final = 5
+MAX_ERROR_TYPES: Final = 16
+MAX_SETS: Final = 1700
+"""Attribute sets an instrument may gather before further ones are folded; with the folded ones it stays below 1,800."""
+
+_PROTOCOL: Final = re.compile(r"\d{4}-\d\d-\d\d$")
+_MAX_PROTOCOLS: Final = 8
+
+V = TypeVar("V")
+
+
+class Labels:
+    """Budgets of one process. Thread-safe; a value that was given a label keeps it."""
+
+    def __init__(self, tool_labels: int = 200) -> None:
+        self.tool_labels = tool_labels
+        self._lock = threading.RLock()
+        self._tools: dict[tuple[str, str], str] = {}
+        self._methods: dict[tuple[str, str], str] = {}
+        self._locks: dict[tuple[str, str], str] = {}
+        self._errors: set[str] = set()
+        self._protocols: set[str] = set()
+        self.folded: dict[str, int] = {}
+
+    def fold(self, label: str) -> str:
+        """Count one folded value; returns ``_other``."""
+        with self._lock:
+            self.folded[label] = self.folded.get(label, 0) + 1
+        return n.OTHER
+
+    def known_tool(self, connector: str, tool: str) -> str | None:
+        """The label of a tool or prompt that has one already."""
+        return self._tools.get((connector, tool))
+
+    def tool(self, connector: str, tool: str, *, proven: bool) -> str:
+        """The label of a tool or prompt; `proven` says that the connector listed it or answered it without error."""
+        known = self._tools.get((connector, tool))
+        if known is not None:
+            return known
+        if proven:
+            with self._lock:
+                if len(self._tools) < self.tool_labels:
+                    return self._tools.setdefault((connector, tool), short(tool))
+        return self.fold(n.GEN_AI_TOOL_NAME)
+
+    def method(self, connector: str, method: str) -> str:
+        """The label of a JSON-RPC method."""
+        return self._bounded(self._methods, connector, method, MAX_METHODS, n.MCP_METHOD_NAME)
+
+    def lock(self, connector: str, name: str) -> str:
+        """The label of a lock's name."""
+        return self._bounded(self._locks, connector, name, MAX_LOCKS, n.LOCK_NAME)
+
+    def _bounded(
+        self, given: dict[tuple[str, str], str], connector: str, value: str, most: int, label: str
+    ) -> str:
+        key = (connector, value)
+        known = given.get(key)
+        if known is None:
+            with self._lock:
+                if sum(1 for owner, _ in given if owner == connector) >= most:
+                    return self.fold(label)
+                known = given.setdefault(key, short(value))
+        return known
+
+    def error_type(self, value: str) -> str:
+        """The label of an error type; beyond the budget OpenTelemetry's own ``_OTHER``."""
+        if value in FIXED_ERROR_TYPES or value in self._errors:
+            return value
+        with self._lock:
+            if len(self._errors) < MAX_ERROR_TYPES:
+                self._errors.add(value)
+                return value
+        self.fold(n.ERROR_TYPE)
+        return n.ERROR_OTHER
+
+    def protocol(self, value: str) -> str:
+        """The label of a protocol version, which a server could invent."""
+        if value in self._protocols:
+            return value
+        with self._lock:
+            if _PROTOCOL.match(value) and len(self._protocols) < _MAX_PROTOCOLS:
+                self._protocols.add(value)
+                return value
+        return self.fold(n.MCP_PROTOCOL_VERSION)
+
+
+def short(value: str) -> str:
+    """At most 200 characters: a server's name for a tool may be a megabyte."""
+    return value if len(value) <= 200 else value[:199] + "…"
+
+
+class Sets(Generic[V]):
+    """What an instrument keeps by attribute set, bounded: a cache of attribute dicts, or of counts."""
+
+    def __init__(self, labels: Labels, most: int = MAX_SETS) -> None:
+        self._labels = labels
+        self._most = most
+        self.values: dict[Hashable, V] = {}
+
+    def get(self, key: Hashable, folded: Hashable, make: Callable[[Hashable], V]) -> V:
+        """The value of `key`, made on first use; of `folded` once the budget is spent."""
+        value = self.values.get(key)
+        if value is None:
+            if len(self.values) >= self._most:
+                self._labels.fold("set")
+                key = folded
+                value = self.values.get(key)
+                if value is not None:
+                    return value
+            value = self.values.setdefault(key, make(key))
+        return value

@@ -1,0 +1,159 @@
+"""What a connector is called when nobody gave it a name: derived from the command line or the URL.
+
+Rules of `docs/contract.md`: for stdio the script or package name, with wrapper programs and everything up to a ``--``
+stripped and generic names replaced by the parent folder's; for HTTP the host, with a port that is not the default.
+URLs lose userinfo, query and fragment before anybody sees them.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+MAX_NAME: Final = 80
+"""Characters. Longer names make labels and tables unreadable and come from machines, not from people."""
+
+_WRAPPERS: Final = frozenset(
+    {
+        "env", "nohup", "nice", "ionice", "time", "timeout", "stdbuf", "setsid", "sudo", "doas", "exec", "sh", "bash",
+        "zsh", "cmd", "cmd.exe", "powershell", "pwsh", "uv", "uvx", "pipx", "poetry", "pdm", "hatch", "rye", "npx",
+        "bunx", "pnpm", "yarn", "npm", "bun", "deno", "node", "nodejs", "tsx", "ts-node", "python", "python3", "py",
+        "pythonw", "java", "ruby", "go", "cargo", "dotnet", "docker", "podman", "opentelemetry-instrument",
+    }
+)  # fmt: skip
+_CONTAINERS: Final = frozenset({"docker", "podman"})
+_VERBS: Final = frozenset({"run", "exec", "x", "dlx", "tool", "start", "compose", "launch", "-"})
+_GENERIC: Final = frozenset(
+    {"server", "main", "index", "app", "dist", "build", "src", "__main__", "__init__", "cli", "bin", "lib", "mcp"}
+)
+_VALUE_FLAGS: Final = frozenset(
+    {
+        "--from", "--with", "--python", "-p", "--package", "--directory", "--project", "--env-file", "-c", "-jar", "-cp",
+        "-classpath", "-r", "--require", "--import", "-X", "-W",
+    }
+)  # fmt: skip
+_CONTAINER_VALUE_FLAGS: Final = frozenset(
+    {
+        "-e", "--env", "--env-file", "-v", "--volume", "--name", "--network", "-w", "--workdir", "-u", "--user",
+        "--platform", "--mount", "--entrypoint", "--label", "-l", "-p", "--publish", "--memory", "-m", "--cpus",
+    }
+)  # fmt: skip
+"""Kept apart: ``-u`` takes a value for docker and none for python, ``-m`` is a module for python only."""
+_PYTHON: Final = re.compile(r"(python|pypy)[\d.]*(\.exe)?$", re.IGNORECASE)
+_SUFFIX: Final = re.compile(r"\.(py|pyz|js|mjs|cjs|ts|mts|jar|rb|sh|exe|cmd|bat|dll)$", re.IGNORECASE)
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+
+
+def from_command(command: str, args: Sequence[str]) -> str | None:
+    """A name for a stdio server, or None where the command line holds none."""
+    words = [command, *args]
+    if "--" in words[1:]:
+        words = words[len(words) - words[::-1].index("--") :] or words
+    return _first_name(words)
+
+
+def _first_name(words: Sequence[str]) -> str | None:
+    skip_value = container = module = False
+    fallback: str | None = None
+    for word in words:
+        if skip_value:
+            skip_value = False
+            continue
+        if word.startswith("-") and word != "-":
+            module = word in {"-m", "--module"} and not container
+            skip_value = word in (_CONTAINER_VALUE_FLAGS if container else _VALUE_FLAGS)
+            continue
+        name = _basename(word)
+        if not module and (_is_wrapper(name) or name in _VERBS or "=" in word):
+            container = container or name.lower() in _CONTAINERS
+            continue
+        if module:
+            name = _module_name(word)
+        elif container:
+            name = name.split(":", 1)[0]  # image:tag
+        elif name.lower() in _GENERIC:
+            fallback = fallback or name
+            name = _parent_name(word) or ""
+        if name:
+            return clean(name)
+    return clean(fallback) if fallback else _last_resort(words)
+
+
+def _last_resort(words: Sequence[str]) -> str | None:
+    return clean(_basename(words[0])) or None if words else None
+
+
+def _is_wrapper(name: str) -> bool:
+    return name.lower() in _WRAPPERS or _PYTHON.match(name) is not None
+
+
+def _basename(word: str) -> str:
+    name = word.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    if not word.startswith("@"):
+        name = name.split("@", 1)[0] or name  # package@1.2.3
+    else:
+        name = name.split("@", 1)[0] or word  # @scope/package@1.2.3
+    name = re.split(r"[\[=<>~!]", name, maxsplit=1)[0] or name  # package[extra]==1.2
+    return _SUFFIX.sub("", name)
+
+
+def _module_name(word: str) -> str:
+    parts = [part for part in word.split(".") if part]
+    while len(parts) > 1 and parts[-1].lower() in _GENERIC:
+        parts.pop()
+    return parts[-1] if parts else ""
+
+
+def _parent_name(word: str) -> str | None:
+    parts = [part for part in word.replace("\\", "/").split("/")[:-1] if part not in {"", ".", "..", "~"}]
+    while parts and (parts[-1].lower() in _GENERIC or parts[-1].endswith(":")):
+        parts.pop()
+    return parts[-1] if parts else None
+
+
+def from_url(url: str) -> str | None:
+    """A name for an HTTP, SSE or WebSocket server: its host, with a port that is not the default."""
+    parts = urlsplit(url)
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = parts.hostname, None
+    if not host:
+        return None
+    return clean(host if port is None or port == _DEFAULT_PORTS.get(parts.scheme) else f"{host}:{port}")
+
+
+def safe_url(url: str) -> str:
+    """The URL without userinfo, query and fragment."""
+    parts = urlsplit(url)
+    host = parts.netloc.rsplit("@", 1)[-1]
+    return f"{parts.scheme}://{host}{parts.path}" if parts.scheme else f"{host}{parts.path}"
+
+
+def address(url: str) -> tuple[str | None, int | None]:
+    """Host and port of a URL, the scheme's default port filled in."""
+    parts = urlsplit(url)
+    try:
+        return parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    except ValueError:
+        return parts.hostname, None
+
+
+def clean(name: str) -> str:
+    """A name fit for a label: printable, without surrounding space, at most 80 characters."""
+    text = "".join(character for character in name if character.isprintable()).strip()
+    return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1] + "…"
+
+
+def configured(rules: Iterable[tuple[str, str]], subject: str) -> str | None:
+    """The first name of `OTEL_MCP_CONNECTORS` whose glob matches the target."""
+    return next((name for name, glob in rules if fnmatch.fnmatchcase(subject, glob)), None)
+
+
+def with_hash(name: str, target: str) -> str:
+    """The name of a second target that would be called the same: four hex digits of its hash are added."""
+    return f"{name}-{hashlib.sha256(target.encode('utf-8', 'replace')).hexdigest()[:4]}"

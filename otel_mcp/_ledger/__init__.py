@@ -1,0 +1,1 @@
+"""What is known about connectors, sessions, and everything that is open now."""

@@ -1,0 +1,290 @@
+"""The ledger's entries. Times are `time.monotonic()` seconds unless a name says otherwise."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from otel_mcp._ground import names as n
+from otel_mcp._ground.outcomes import OUTCOMES, Outcome
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+    from otel_mcp._ground.verdicts import Verdict
+
+now = time.monotonic
+_call_ids = itertools.count(1)
+
+CONNECTING, READY, LOST, CLOSED = "connecting", "ready", "lost", "closed"
+LOCK, CONNECT, WRITE, WAIT, VALIDATE, BACKOFF = n.PHASES
+OVERDUE_GRACE: Final = 5.0
+OVERDUE_WITHOUT_LIMIT: Final = 600.0
+
+
+@dataclass(slots=True, eq=False)
+class Transport:
+    """One transport connection, known from the moment it is opened."""
+
+    kind: str
+    """``stdio``, ``http``, ``sse``, ``websocket``, ``memory``."""
+    target: str | None = None
+    """Command line, or URL without userinfo and query."""
+    derived: str | None = None
+    """A connector name derived from the target."""
+    host: str | None = None
+    port: int | None = None
+    observes_writes: bool = False
+    """The transport tells us when a message left; otherwise a request counts as sent at once."""
+    process: Any = None
+    opened: float = field(default_factory=now)
+    failed: str | None = None
+    """Cause, once the transport's own task group died."""
+    http_status: int | None = None
+    """Status of the answer that killed it."""
+    session: Session | None = None
+    sdk: Any = None
+    """The SDK's transport object, where it has one."""
+    http_session_id: str | None = None
+    noise_lines: int = 0
+    asked: Any = None
+    """The connect scope or host context this transport was opened in."""
+
+    @property
+    def network(self) -> str | None:
+        """`network.transport` of the conventions."""
+        return _NETWORK.get(self.kind)
+
+
+_NETWORK: Final = {"stdio": "pipe", "http": "tcp", "sse": "tcp", "websocket": "tcp"}
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """One live connection to a connector."""
+
+    connector: Connector
+    transport: Transport
+    generation: int
+    reason: str = "initial"
+    name: str = ""
+    """The connector's raw name, which may differ from its label."""
+    provisional: bool = False
+    """No name is known yet; the server's own may still give one."""
+    opened: float = field(default_factory=now)
+    opened_ns: int = field(default_factory=time.time_ns)
+    state: str = CONNECTING
+    protocol: str | None = None
+    last_inbound: float | None = None
+    last_message: float | None = None
+    """Of either direction."""
+    read_timeout: float | None = None
+    attempts: dict[Any, Attempt] = field(default_factory=dict)
+    """Open requests by JSON-RPC id, orphans whose caller still waits included."""
+    retired: bool = False
+    closed_by_us: bool = False
+    expired: bool = False
+    """The server said that it no longer knows this session."""
+    probe_failed: bool = False
+    """A keepalive probe ran out of time on it."""
+    probes: dict[Any, Attempt] = field(default_factory=dict)
+    """Open keepalive probes."""
+    given_up: dict[Any, tuple[Attempt, float]] = field(default_factory=dict)
+    """Requests whose caller left before an answer, with the moment: their answer may still come."""
+    holds: list[str] = field(default_factory=list)
+    """Server requests and notification handlers that hold the receive loop now."""
+    handshake_verdict: Verdict | None = None
+    """How the last failed handshake request ended."""
+    anchor: Any = None
+    """Weak reference to the SDK's session, whose end is noticed even if nobody leaves it."""
+    asked_by: Any = None
+    """Span context of what asked for this connection."""
+    connected: bool = False
+    """The connect was recorded, successful or not."""
+    span_cache: dict[Any, dict[str, Any]] = field(default_factory=dict)
+
+    def heard(self, moment: float) -> None:
+        """A message of any kind came in."""
+        self.last_inbound = self.last_message = moment
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """What the caller asked for, until it has its answer."""
+
+    connector: Connector
+    method: str
+    target: str | None
+    """Tool or prompt name; None for resources."""
+    started: float = field(default_factory=now)
+    started_ns: int = field(default_factory=time.time_ns)
+    id: int = field(default_factory=_call_ids.__next__)
+    layered: bool = False
+    """Opened by a layer above the SDK: host adapter or guard."""
+    session: Session | None = None
+    name: str = ""
+    phase: str = WRITE
+    phase_since: float = 0.0
+    phase_time: dict[str, float] = field(default_factory=dict)
+    limits: dict[str, float | None] = field(default_factory=dict)
+    """All known limits in seconds, by source; None: known to be none."""
+    attempts: int = 0
+    outcomes: list[str] = field(default_factory=list)
+    last: Verdict | None = None
+    current: Attempt | None = None
+    sent: bool = False
+    answered_last: bool = True
+    cause: str | None = None
+    lock_holder: str | None = None
+    breaker: str | None = None
+    session_gone: bool = False
+    """The session had ended before the last attempt was made."""
+    generation: int | None = None
+    session_age: float | None = None
+    idle: float | None = None
+    overlap: bool = False
+    retry_unsafe: bool = False
+    idempotent: bool = False
+    orphaned: bool = False
+    span: Span | None = None
+    own_span: bool = True
+    """False: the span is somebody else's `execute_tool` span."""
+    trace_id: int = 0
+    span_id: int = 0
+    ended: bool = False
+    hidden_verdict: Verdict | None = None
+    """How the SDK's hidden listing ended, where it did not end well."""
+    verdict: Verdict | None = None
+    elapsed: float = 0.0
+    next_report: float = 0.0
+
+    def enter(self, phase: str, moment: float) -> None:
+        """Move to another phase; the time in the one before is added up."""
+        if phase != self.phase:
+            self.phase_time[self.phase] = self.phase_time.get(self.phase, 0.0) + moment - self.phase_since
+            self.phase = phase
+            self.phase_since = moment
+
+    @property
+    def limit(self) -> tuple[float | None, str | None]:
+        """The tightest known limit and its source; (None, None) if none is known."""
+        best: tuple[float | None, str | None] = (None, None)
+        for source, seconds in self.limits.items():
+            if seconds is not None and (best[0] is None or seconds < best[0]):
+                best = (seconds, source)
+        return best
+
+    def longest_phase(self) -> str:
+        """The phase that took the largest part of the time so far."""
+        if not self.phase_time:
+            return self.phase
+        return max(self.phase_time, key=self.phase_time.__getitem__)
+
+    def overdue(self, moment: float) -> bool:
+        """Open five seconds past its own limit; without a limit, past 600 s."""
+        seconds, _ = self.limit
+        return moment - self.started > (OVERDUE_WITHOUT_LIMIT if seconds is None else seconds + OVERDUE_GRACE)
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """One request of any method handed to a session."""
+
+    session: Session
+    method: str
+    target: str | None
+    key: Any
+    """JSON-RPC id as the SDK keeps it."""
+    call: Call | None
+    started: float
+    limit: float | None = None
+    caller_limit: float | None = None
+    """Seconds of the caller's anyio deadline, from the start of this attempt."""
+    deadline: float = float("inf")
+    """The caller's anyio deadline, on the event loop's clock, as it stood at the start."""
+    handled_before: BaseException | None = None
+    started_ns: int = 0
+    sent_at: float | None = None
+    probe: str | None = None
+    """The probe's method where this is a keepalive."""
+    hidden: bool = False
+    """The SDK's own `tools/list` inside `call_tool`."""
+    within: Call | None = None
+    """The call that a hidden request is made in."""
+    session_gone: bool = False
+    span: Span | None = None
+    context: Any = None
+    claimed: bool = False
+    answered: bool = False
+    synthesized: bool = False
+    """The SDK's transport wrote the error itself; the peer sent none."""
+    http_status: int | None = None
+    cause: str | None = None
+    phase: str = WRITE
+    ended: bool = False
+    verdict: Verdict | None = None
+    orphaned: bool = False
+    overlaps: list[int] = field(default_factory=list)
+    next_report: float = 0.0
+    uri: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Breaker:
+    """A breaker as its owner reports it."""
+
+    state: str = "closed"
+    half_open_at: float | None = None
+    """When an open breaker's cool-down ends."""
+    entered: dict[str, int] = field(default_factory=lambda: dict.fromkeys(n.BREAKER_STATES, 0))
+    strikes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(n.STRIKE_CAUSES, 0))
+    read: Any = None
+    """Optional function that reads the owner's state when somebody scrapes."""
+
+
+@dataclass(slots=True, eq=False)
+class Connector:
+    """One configured MCP server, with everything that is counted for it."""
+
+    name: str
+    generation: int = 0
+    calls: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
+    attempts: int = 0
+    retries: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})
+    faults: dict[str, int] = field(default_factory=lambda: dict.fromkeys(n.FAULT_CAUSES, 0))
+    cutoffs: set[tuple[str, str]] = field(default_factory=set)
+    """(phase, limit source) pairs whose deadline counter exists."""
+    methods: set[str] = field(default_factory=set)
+    sessions: dict[int, Session] = field(default_factory=dict)
+    open_calls: dict[int, Call] = field(default_factory=dict)
+    limit: float | None = None
+    """Of the call started last; 0 = none, None = unknown."""
+    tools: int | None = None
+    listed: set[str] = field(default_factory=set)
+    breaker: Breaker | None = None
+    lock_waiting: int = 0
+    said_state: str | None = None
+    """What an adapter says about the connector while no session is open."""
+    last_connect_failed: bool = False
+    ever_ready: bool = False
+    last_end: str | None = None
+    """Why the last session ended, as a connect reason, for the next connect."""
+    registered: bool = False
+
+    def state(self) -> str:
+        """The state that counts; see `docs/contract.md`, `otel_mcp.client.connector.state`."""
+        states = {session.state for session in self.sessions.values() if not session.retired}
+        if READY in states:
+            return "ready"
+        if CONNECTING in states:
+            fresh = all(
+                s.reason in {"initial", "additional"} for s in self.sessions.values() if s.state == CONNECTING
+            )
+            return "connecting" if fresh else "reconnecting"
+        if self.said_state is not None:
+            return self.said_state
+        if LOST in states or self.last_connect_failed:
+            return "failed"
+        return "closed"

@@ -1,0 +1,193 @@
+"""One request of any method, from being handed to a session until its caller is released."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+from otel_mcp._ground import names as n
+from otel_mcp._ground.outcomes import Outcome
+from otel_mcp._ground.verdicts import LEFT_BEHIND, Verdict
+from otel_mcp._ledger.ledger import ledger
+from otel_mcp._ledger.model import LOST, VALIDATE, WAIT, WRITE, Attempt, Call, Session, now
+from otel_mcp._record import events
+from otel_mcp._record.recorder import recorder
+
+ANSWERED: Final = frozenset({Outcome.OK, Outcome.TOOL_ERROR, Outcome.ERROR})
+_GAVE_UP: Final = frozenset({Outcome.DEADLINE, Outcome.CANCELLED})
+_MAX_GIVEN_UP: Final = 1000
+"""A session. The oldest are forgotten first: an answer that comes so late is counted nowhere."""
+
+
+def begin(
+    session: Session,
+    method: str,
+    target: str | None,
+    key: Any,
+    limit: float | None,
+    call: Call | None,
+    *,
+    probe: str | None = None,
+    hidden: bool = False,
+    uri: str | None = None,
+) -> Attempt:
+    """Open an attempt: registered, its span started, its phase `write`."""
+    check = recorder.before_attempt
+    if check is not None:
+        check()
+    moment = now()
+    attempt = Attempt(session, method, target, key, call, moment, limit)
+    attempt.probe, attempt.hidden, attempt.uri = probe, hidden, uri
+    attempt.session_gone = session.state == LOST or session.retired
+    if call is not None:
+        _join(call, attempt, moment)
+    if probe is not None:
+        attempt.started_ns = time.time_ns()
+        session.probes[key] = attempt
+        _overlap_probe(attempt)
+    elif session.probes:
+        _overlapped(attempt)
+    ledger.open_attempt(attempt)
+    recorder.attempt_started(attempt)
+    if not session.transport.observes_writes and not attempt.session_gone:
+        sent(attempt, moment)
+    return attempt
+
+
+def _join(call: Call, attempt: Attempt, moment: float) -> None:
+    session = attempt.session
+    call.current = attempt
+    call.session_gone = attempt.session_gone
+    if call.session is not session:
+        call.session = session
+        call.generation = session.generation
+        call.session_age = moment - session.opened
+        call.idle = moment - (session.last_message or session.opened)
+        call.enter(WRITE, moment)
+    elif call.phase != WRITE:
+        call.enter(WRITE, moment)
+
+
+def _overlap_probe(probe: Attempt) -> None:
+    for other in list(probe.session.attempts.values()):
+        if other.call is not None and not other.ended:
+            other.call.overlap = True
+            other.overlaps.append(0)
+            probe.overlaps.append(other.call.id)
+
+
+def _overlapped(attempt: Attempt) -> None:
+    if attempt.call is None:
+        return
+    attempt.call.overlap = True
+    attempt.overlaps.append(0)
+    for probe in list(attempt.session.probes.values()):
+        probe.overlaps.append(attempt.call.id)
+
+
+def sent(attempt: Attempt, moment: float) -> None:
+    """The transport took the message: `write` becomes `wait`."""
+    if attempt.sent_at is not None:
+        return
+    attempt.sent_at = moment
+    attempt.phase = WAIT
+    attempt.session.last_message = moment
+    call = attempt.call
+    if call is not None and not call.ended and call.current is attempt:
+        call.sent = True
+        call.enter(WAIT, moment)
+
+
+def answered(session: Session, key: Any) -> None:
+    """A response with this id came in: in time, or late."""
+    moment = now()
+    session.heard(moment)
+    attempt = session.attempts.get(key)
+    if attempt is not None and not attempt.ended:
+        attempt.answered = True
+        sent(attempt, moment)
+        return
+    late = session.given_up.pop(key, None)
+    if late is not None:
+        _late(*late, moment)
+
+
+def _late(attempt: Attempt, gave_up: float, moment: float) -> None:
+    delay = moment - gave_up
+    recorder.late(attempt, delay)
+    session = attempt.session
+    recorder.event(
+        "late_response",
+        time.time_ns(),
+        session.name,
+        session.transport.kind,
+        lambda: events.late_fields(attempt, delay),
+        attempt.call,
+    )
+
+
+def end(attempt: Attempt, verdict: Verdict) -> None:
+    """The caller was released: one point, one span; an orphan had these at its teardown."""
+    moment = now()
+    ledger.close_attempt(attempt)
+    if attempt.probe is not None:
+        attempt.session.probes.pop(attempt.key, None)
+    if attempt.ended:
+        return
+    _finish(attempt, verdict, moment)
+    if verdict.outcome in _GAVE_UP and attempt.sent_at is not None:
+        _give_up(attempt, moment)
+
+
+def orphan(attempt: Attempt) -> None:
+    """The session was torn down beneath it and nobody told the caller: it ends here, its call stays open."""
+    moment = now()
+    attempt.orphaned = True
+    if attempt.call is not None:
+        attempt.call.orphaned = True
+    _finish(attempt, LEFT_BEHIND, moment)
+
+
+def _finish(attempt: Attempt, verdict: Verdict, moment: float) -> None:
+    attempt.ended = True
+    attempt.verdict = verdict
+    elapsed = moment - attempt.started
+    call = attempt.call
+    if call is not None:
+        call.last = verdict
+        call.outcomes.append(verdict.outcome.value)
+        call.answered_last = verdict.outcome in ANSWERED
+        call.cause = attempt.cause or verdict.cause or call.cause
+        if verdict.outcome is Outcome.OK and attempt.method == n.TOOLS_CALL:
+            call.enter(VALIDATE, moment)
+    if attempt.within is not None and verdict.outcome is not Outcome.OK:
+        attempt.within.hidden_verdict = verdict
+    recorder.attempt_ended(attempt, verdict, elapsed)
+    if attempt.probe is not None:
+        _probed(attempt, verdict, elapsed)
+
+
+def _probed(attempt: Attempt, verdict: Verdict, elapsed: float) -> None:
+    session = attempt.session
+    # An error answer proves that somebody is there: the probe was answered.
+    outcome = Outcome.OK if verdict.outcome in ANSWERED else verdict.outcome
+    recorder.kept_alive(attempt, outcome.value, elapsed)
+    fields = {
+        "method": attempt.method,
+        "outcome": outcome.value,
+        "elapsed": events.seconds(elapsed),
+        "overlap": list(attempt.overlaps),
+    }
+    recorder.event("keepalive", attempt.started_ns, session.name, session.transport.kind, fields)
+    if outcome is Outcome.DEADLINE:
+        session.probe_failed = True
+
+
+def _give_up(attempt: Attempt, moment: float) -> None:
+    given_up = attempt.session.given_up
+    given_up[attempt.key] = (attempt, moment)
+    if len(given_up) > _MAX_GIVEN_UP:
+        del given_up[next(iter(given_up))]
+
+
+__all__ = ["answered", "begin", "end", "orphan", "sent"]

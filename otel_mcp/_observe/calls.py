@@ -1,0 +1,84 @@
+"""What the caller asked for, until it has its answer."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Final
+
+from otel_mcp._ground import names as n
+from otel_mcp._ground.outcomes import Outcome
+from otel_mcp._ground.verdicts import LEFT_BEHIND, Verdict, of_call
+from otel_mcp._ledger.ledger import ledger
+from otel_mcp._ledger.model import WAIT, Call, Connector, Session, now
+from otel_mcp._record.recorder import recorder
+
+CURRENT: Final[ContextVar[Call | None]] = ContextVar("otel_mcp_call", default=None)
+"""The call whose attempts are made in this context."""
+
+_CUT: Final = frozenset(
+    {Outcome.DEADLINE, Outcome.CANCELLED, Outcome.DISCONNECTED, Outcome.ORPHANED, Outcome.REJECTED}
+)
+
+
+def begin(
+    connector: Connector, name: str, method: str, target: str | None, session: Session | None, *, layered: bool
+) -> Call:
+    """Open a call."""
+    call = Call(connector, method, target)
+    call.name = name
+    call.layered = layered
+    ledger.open_call(call)
+    if session is not None:
+        call.session = session
+        call.generation = session.generation
+        call.session_age = call.started - session.opened
+        call.idle = call.started - (session.last_message or session.opened)
+    recorder.call_started(call)
+    return call
+
+
+def current(method: str, target: str | None) -> Call | None:
+    """The call a layer above has opened for this very request, if any."""
+    call = CURRENT.get()
+    if call is not None and not call.ended and call.method == method and call.target == target:
+        return call
+    return None
+
+
+def limits_known(call: Call) -> None:
+    """The limits of the call are known: the gauge, and the counters that have to exist before the first event."""
+    seconds, source = call.limit
+    connector = call.connector
+    if seconds is not None:
+        connector.limit = seconds
+    elif any(value is None for value in call.limits.values()):
+        connector.limit = 0.0
+    _prepare(connector, WAIT, source or n.NONE)
+
+
+def _prepare(connector: Connector, phase: str, source: str) -> None:
+    pair = (phase, source)
+    if pair not in connector.cutoffs:
+        connector.cutoffs.add(pair)
+        ledger.cut_off(connector, Outcome.DEADLINE, phase, source, 0)
+        if source != "caller":
+            _prepare(connector, phase, "caller")
+
+
+def end(call: Call, verdict: Verdict) -> None:
+    """Exactly one record: counted, its point made, its line told. A second end is ignored."""
+    if call.ended:
+        return
+    call.ended = True
+    moment = now()
+    if call.orphaned:
+        verdict = LEFT_BEHIND
+    verdict = of_call(verdict, sent=call.sent, session_gone=call.session_gone)
+    call.verdict = verdict
+    call.elapsed = moment - call.started
+    call.phase_time[call.phase] = call.phase_time.get(call.phase, 0.0) + moment - call.phase_since
+    ledger.close_call(call, verdict.outcome)
+    if verdict.outcome in _CUT:
+        phase = n.NONE if verdict.outcome is Outcome.REJECTED else call.longest_phase()
+        ledger.cut_off(call.connector, verdict.outcome, phase, verdict.limit_source or n.NONE)
+    recorder.call_ended(call, verdict)

@@ -1,0 +1,42 @@
+"""What can be learned about a server process without disturbing it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Any, Final
+
+_EXITING: Final = 0x4
+"""`PF_EXITING` in the kernel's task flags: its files are closed, it is not a zombie yet."""
+
+
+def exit_code(process: Any) -> int | None:
+    """The process's exit code if it has ended, else None. The child is never reaped here: that is the SDK's part."""
+    if process is None:
+        return None
+    code = getattr(process, "returncode", None)
+    if isinstance(code, int):
+        return code
+    pid = getattr(process, "pid", None)
+    if not isinstance(pid, int) or not hasattr(os, "waitid"):
+        return None
+    with contextlib.suppress(OSError):
+        found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if found is not None:
+            return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+    return None
+
+
+def end_cause(process: Any) -> str:
+    """Why a stdio stream ended: the process is gone, or it lives and only closed its stdout."""
+    if process is None or exit_code(process) is not None:
+        return "process_exit"
+    try:
+        text = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii", errors="replace")
+    except (OSError, AttributeError):
+        return "process_exit"
+    state, *rest = text.rpartition(")")[2].split()
+    flags = int(rest[5]) if len(rest) > 5 else _EXITING
+    # stdout reaches its end a moment before the kernel has finished with the process.
+    return "process_exit" if state in {"Z", "X"} or flags & _EXITING else "stream_ended"

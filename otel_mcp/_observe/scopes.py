@@ -1,0 +1,53 @@
+"""What a layer above says about the sessions opened inside it, and the moment everything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final
+
+from otel_mcp._ledger.model import Attempt, Session
+
+
+@dataclass
+class Connecting:
+    """A connect that a host announced: the connector's own name, and why it connects."""
+
+    connector: str
+    reason: str | None = None
+    session: Session | None = None
+
+
+NAME: Final[ContextVar[str | None]] = ContextVar("otel_mcp_connector", default=None)
+"""Name given by `otel_mcp.connector(...)`."""
+CONNECTING: Final[ContextVar[Connecting | None]] = ContextVar("otel_mcp_connecting", default=None)
+PROBE: Final[ContextVar[str | None]] = ContextVar("otel_mcp_probe", default=None)
+"""The method by which a layer above probes in this context."""
+
+_starters: list[Callable[[], None]] = []
+_orphan_listeners: list[Callable[[Attempt], None]] = []
+
+
+def on_first_use(start: Callable[[], None]) -> None:
+    """Call `start` whenever a session or connector is about to be registered; it has to be cheap and idempotent."""
+    if start not in _starters:
+        _starters.append(start)
+
+
+def first_use() -> None:
+    """A session or connector is about to be registered: start what has to run."""
+    for start in _starters:
+        start()
+
+
+def on_orphan(tell: Callable[[Attempt], None]) -> None:
+    """Call `tell` with each request that was orphaned, at its teardown."""
+    if tell not in _orphan_listeners:
+        _orphan_listeners.append(tell)
+
+
+def orphaned(attempt: Attempt) -> None:
+    """A request was orphaned."""
+    for tell in _orphan_listeners:
+        tell(attempt)

@@ -1,0 +1,1 @@
+"""The only place that touches spans, instruments, log records and the call log."""

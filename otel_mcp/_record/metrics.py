@@ -1,0 +1,111 @@
+"""Instruments: histograms that we record, counters and gauges that are read from the ledger on a scrape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from otel_mcp._ground import catalogue as c
+from otel_mcp._ground import names as n
+from otel_mcp._ground.guard import guarded
+from otel_mcp._ground.labels import Sets
+from otel_mcp._ledger import counters, gauges
+from otel_mcp._ledger.ledger import Ledger
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import CallbackOptions, Histogram, Meter, MeterProvider, Observation
+
+Reader = Callable[[Ledger], Iterator[gauges.Point]]
+
+OBSERVED: Final[dict[c.Instrument, Reader]] = {
+    c.CALLS: counters.calls,
+    c.ATTEMPTS: counters.attempts,
+    c.RETRIES: counters.retries,
+    c.CUTOFFS: counters.cutoffs,
+    c.FAULTS: counters.faults,
+    c.BREAKER_TRANSITIONS: counters.breaker_transitions,
+    c.BREAKER_STRIKES: counters.breaker_strikes,
+    c.HOOKS: counters.hooks,
+    c.INTERNAL_ERRORS: counters.internal_errors,
+    c.LABELS_FOLDED: counters.labels_folded,
+    c.REQUEST_ACTIVE: gauges.request_active,
+    c.REQUEST_OLDEST_AGE: gauges.request_oldest_age,
+    c.CALL_OLDEST_AGE: gauges.call_oldest_age,
+    c.CALL_OVERDUE: gauges.call_overdue,
+    c.LIMIT: gauges.limit,
+    c.LOCK_WAITING: gauges.lock_waiting,
+    c.CONNECTOR_STATE: gauges.connector_state,
+    c.LAST_INBOUND_AGE: gauges.last_inbound_age,
+    c.TOOLS: gauges.tools,
+    c.BREAKER_STATE: gauges.breaker_state,
+}
+
+
+class Metrics:
+    """The instruments on one meter provider; after `retire` their callbacks say nothing."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._histograms: dict[str, Histogram] = {}
+        self._sets: dict[str, Sets[dict[str, Any]]] = {}
+        self._epoch = 0
+        self._keep: list[Any] = []
+
+    @property
+    def bound(self) -> bool:
+        """Some meter provider receives what is recorded."""
+        return bool(self._histograms)
+
+    def bind(self, provider: MeterProvider | None, version: str) -> None:
+        """Create all instruments on a provider; what was bound before goes silent."""
+        self._epoch += 1
+        self._histograms = {}
+        self._keep = []
+        if provider is None:
+            return
+        meter = provider.get_meter(n.SCOPE, version)
+        histograms = {}
+        for row in c.INSTRUMENTS:
+            if row.kind == "histogram":
+                histograms[row.name] = meter.create_histogram(
+                    row.name, row.unit, row.description, explicit_bucket_boundaries_advisory=row.bounds
+                )
+            else:
+                self._keep.append(self._observe(meter, row, OBSERVED[row]))
+        self._histograms = histograms
+
+    def _observe(self, meter: Meter, row: c.Instrument, read: Reader) -> Any:
+        from opentelemetry.metrics import Observation
+
+        epoch = self._epoch
+
+        def callback(options: CallbackOptions) -> Iterable[Observation]:
+            points: list[Observation] = []
+            if epoch == self._epoch:
+                # A callback that raises would log a traceback at each scrape.
+                with guarded("metrics", f"a reading of {row.name}"):
+                    points = [Observation(value, attributes) for value, attributes in read(self._ledger)]
+            return points
+
+        create = meter.create_observable_counter if row.kind == "counter" else meter.create_observable_gauge
+        return create(row.name, [callback], row.unit, row.description)
+
+    def attributes(
+        self, row: c.Instrument, key: Hashable, folded: Hashable, make: Callable[[Any], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """The cached attribute set of a histogram point."""
+        sets = self._sets.get(row.name)
+        if sets is None:
+            sets = self._sets.setdefault(row.name, Sets(self._ledger.labels))
+        return sets.get(key, folded, make)
+
+    def record(self, row: c.Instrument, value: float, attributes: dict[str, Any], context: Any = None) -> None:
+        """One histogram point, if a provider is bound."""
+        histogram = self._histograms.get(row.name)
+        if histogram is not None:
+            histogram.record(value, attributes, context)
+
+    def reset(self) -> None:
+        """After a fork: nothing is bound, no attribute set is known."""
+        self.bind(None, "")
+        self._sets = {}

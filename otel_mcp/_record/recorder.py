@@ -1,0 +1,345 @@
+"""The recorder: turns what the ledger knows into spans, points, log records and lines.
+
+Start-up binds it to providers; while nothing is bound it makes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from otel_mcp._ground import catalogue as c
+from otel_mcp._ground import names as n
+from otel_mcp._ground.outcomes import Outcome
+from otel_mcp._ground.settings import Settings
+from otel_mcp._ground.verdicts import OK, Verdict
+from otel_mcp._ledger.ledger import ledger
+from otel_mcp._ledger.model import Attempt, Call, Connector, Session
+from otel_mcp._record import events, spans
+from otel_mcp._record.metrics import Metrics
+from otel_mcp._version import __version__
+
+if TYPE_CHECKING:
+    from opentelemetry._logs import Logger, LoggerProvider
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import Span, Tracer, TracerProvider
+
+Fields = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+
+
+class Sink(Protocol):
+    """Takes events off the caller's thread: the call log."""
+
+    def put(self, event: str, time_ns: int, connector: str | None, transport: str | None, fields: Fields) -> None:
+        """Queue one event; never blocks, never raises."""
+
+
+class Recorder:
+    """One a process; `recorder` below."""
+
+    def __init__(self) -> None:
+        self.settings = Settings()
+        self.tracer: Tracer | None = None
+        self.logger: Logger | None = None
+        self.call_log: Sink | None = None
+        self.metrics = Metrics(ledger)
+        self.before_attempt: Callable[[], None] | None = None
+
+    # --- providers ----------------------------------------------------------------------------------------------
+
+    def bind_tracer_provider(self, provider: TracerProvider | None) -> None:
+        """Spans go to this provider from now on; None: no spans."""
+        wanted = provider is not None and self.settings.spans
+        self.tracer = provider.get_tracer(n.SCOPE, __version__) if wanted and provider else None
+
+    def bind_meter_provider(self, provider: MeterProvider | None) -> None:
+        """Points go to this provider from now on; None: no metrics."""
+        self.metrics.bind(provider, __version__)
+
+    def bind_logger_provider(self, provider: LoggerProvider | None) -> None:
+        """Log records go to this provider from now on; None: no log records."""
+        self.logger = provider.get_logger(n.SCOPE, __version__) if provider is not None else None
+
+    def reset(self) -> None:
+        """After a fork: nothing is bound."""
+        self.tracer = self.logger = self.call_log = None
+        self.metrics = Metrics(ledger)
+
+    # --- attempts -----------------------------------------------------------------------------------------------
+
+    def attempt_started(self, attempt: Attempt) -> None:
+        """Start the attempt's span; `attempt.context` then holds the context in which it is current."""
+        tracer = self.tracer
+        if tracer is None:
+            return
+        from opentelemetry.context import Context
+        from opentelemetry.trace import set_span_in_context
+
+        name = spans.attempt_name(ledger.labels, attempt)
+        root = Context() if attempt.probe is not None else None
+        links = _links(attempt) if attempt.probe is not None else []
+        span = spans.start_attempt(tracer, name, attempt, root, links)
+        attempt.span = span
+        if span.get_span_context().is_valid:
+            attempt.context = set_span_in_context(span, root)
+            call = attempt.call
+            if call is not None and not call.span_id:
+                context = span.get_span_context()
+                call.trace_id, call.span_id = context.trace_id, context.span_id
+
+    def attempt_ended(self, attempt: Attempt, verdict: Verdict, elapsed: float) -> None:
+        """One histogram point, and the end of the span."""
+        if self.metrics.bound:
+            row = c.OPERATION_DURATION
+            self.metrics.record(row, elapsed, self._operation(attempt, verdict), attempt.context)
+        span = attempt.span
+        if span is not None:
+            self._late_name(span, attempt, verdict)
+            spans.end_attempt(span, attempt, verdict)
+
+    def _operation(self, attempt: Attempt, verdict: Verdict) -> dict[str, Any]:
+        session = attempt.session
+        labels = ledger.labels
+        name = session.connector.name
+        target = None
+        if attempt.target is not None:
+            proven = verdict.outcome is Outcome.OK or attempt.target in session.connector.listed
+            target = labels.known_tool(name, attempt.target) or labels.tool(name, attempt.target, proven=proven)
+        key = (
+            name, attempt.method, target, verdict.outcome, verdict.error_type, verdict.code, session.protocol,
+            session.transport.kind,
+        )  # fmt: skip
+        folded = (n.OTHER, n.OTHER, None, verdict.outcome, None, None, None, None)
+        return self.metrics.attributes(c.OPERATION_DURATION, key, folded, self._operation_attributes)
+
+    @staticmethod
+    def _operation_attributes(key: tuple[Any, ...]) -> dict[str, Any]:
+        name, method, target, outcome, error_type, code, protocol, kind = key
+        labels = ledger.labels
+        label = labels.method(name, method) if method != n.OTHER else method
+        attributes: dict[str, Any] = {n.CONNECTOR: name, n.OUTCOME: outcome.value, n.MCP_METHOD_NAME: label}
+        if target is not None:
+            attributes[spans.TARGET_KEYS[method]] = target
+        if method == n.TOOLS_CALL:
+            attributes[n.GEN_AI_OPERATION_NAME] = n.EXECUTE_TOOL
+        if error_type is not None:
+            attributes[n.ERROR_TYPE] = labels.error_type(error_type)
+        if code is not None:
+            attributes[n.RPC_RESPONSE_STATUS_CODE] = attributes[n.ERROR_TYPE]
+        if protocol is not None:
+            attributes[n.MCP_PROTOCOL_VERSION] = labels.protocol(protocol)
+        if kind in _NETWORKS:
+            attributes[n.NETWORK_TRANSPORT] = _NETWORKS[kind]
+        return attributes
+
+    @staticmethod
+    def _late_name(span: Span, attempt: Attempt, verdict: Verdict) -> None:
+        """A tool that got its label by this very answer gets it into the span's name too."""
+        if attempt.target is None or verdict is not OK or not span.is_recording():
+            return
+        name = getattr(span, "name", "")
+        if isinstance(name, str) and name.endswith(n.OTHER):
+            label = ledger.labels.known_tool(attempt.session.connector.name, attempt.target)
+            if label is not None:
+                span.update_name(f"{attempt.method} {label}")
+
+    # --- calls ----------------------------------------------------------------------------------------------------
+
+    def call_started(self, call: Call) -> None:
+        """A span of its own for a call that a layer above the SDK opened, unless an `execute_tool` span is there."""
+        if self.tracer is None or not call.layered:
+            return
+        from opentelemetry.trace import SpanKind, get_current_span
+
+        above = get_current_span()
+        if above.is_recording() and _is_execute_tool(above):
+            call.span, call.own_span = above, False
+        else:
+            label = ledger.labels.known_tool(call.connector.name, call.target or "") or n.OTHER
+            call.span = self.tracer.start_span(f"call {label}" if call.target else f"call {call.method}",
+                                               kind=SpanKind.INTERNAL)
+        context = call.span.get_span_context()
+        call.trace_id, call.span_id = context.trace_id, context.span_id
+
+    def call_ended(self, call: Call, verdict: Verdict) -> None:
+        """One histogram point, the span's end, one `call` event."""
+        connector = call.connector.name
+        if self.metrics.bound:
+            attributes = self.metrics.attributes(
+                c.CALL_DURATION, (connector, verdict.outcome), (n.OTHER, verdict.outcome), _call_attributes
+            )
+            self.metrics.record(c.CALL_DURATION, call.elapsed, attributes)
+        if call.span is not None:
+            spans.end_call(call.span, call, verdict, own=call.own_span)
+        session = call.session
+        kind = session.transport.kind if session is not None else None
+        self.event("call", call.started_ns, call.name, kind, lambda: events.call_fields(call, verdict), call)
+
+    # --- everything else --------------------------------------------------------------------------------------------
+
+    def session_ended(self, session: Session, age: float, error: str | None) -> None:
+        """One point of `mcp.client.session.duration`."""
+        if not self.metrics.bound:
+            return
+        key = (session.connector.name, error, session.protocol, session.transport.kind)
+        attributes = self.metrics.attributes(c.SESSION_DURATION, key, (n.OTHER, None, None, None), _session_attributes)
+        self.metrics.record(c.SESSION_DURATION, age, attributes)
+
+    def connected(self, connector: Connector, verdict: Verdict, reason: str, elapsed: float) -> None:
+        """One point of `otel_mcp.client.connect.duration`."""
+        self._simple(
+            c.CONNECT_DURATION, elapsed, {n.CONNECTOR: connector.name, n.OUTCOME: verdict.outcome.value,
+                                          n.CONNECT_REASON: reason}
+        )  # fmt: skip
+
+    def current_span_context(self) -> Any:
+        """Context of the span that is current, if it is valid and anybody records spans."""
+        if self.tracer is None:
+            return None
+        from opentelemetry.trace import get_current_span
+
+        context = get_current_span().get_span_context()
+        return context if context.is_valid else None
+
+    def connect_span(self, session: Session, verdict: Verdict, started_ns: int) -> None:
+        """The span of one connect: a root, linked to what asked for it."""
+        if self.tracer is None:
+            return
+        from opentelemetry.context import Context
+        from opentelemetry.trace import Link, SpanKind
+
+        links = [Link(session.asked_by)] if session.asked_by is not None else None
+        span = self.tracer.start_span(
+            f"connect {session.connector.name}", Context(), SpanKind.INTERNAL, None, links, started_ns
+        )
+        spans.end_connect(span, session, verdict)
+
+    def kept_alive(self, attempt: Attempt, outcome: str, elapsed: float) -> None:
+        """One point of `otel_mcp.client.keepalive.duration`."""
+        connector = attempt.session.connector.name
+        self._simple(
+            c.KEEPALIVE_DURATION,
+            elapsed,
+            {
+                n.CONNECTOR: connector,
+                n.OUTCOME: outcome,
+                n.MCP_METHOD_NAME: ledger.labels.method(connector, attempt.method),
+                n.KEEPALIVE_OVERLAP: bool(attempt.overlaps),
+            },
+        )
+
+    def late(self, attempt: Attempt, delay: float) -> None:
+        """One point of `otel_mcp.client.late_response.delay`, linked by exemplar to the attempt's span."""
+        self._simple(
+            c.LATE_RESPONSE_DELAY, delay, {n.CONNECTOR: attempt.session.connector.name}, attempt.context
+        )
+
+    def lock_waited(self, connector: Connector, lock: str, waited: float) -> None:
+        """One point of `otel_mcp.client.lock.wait.duration`."""
+        name = ledger.labels.lock(connector.name, lock)
+        self._simple(c.LOCK_WAIT_DURATION, waited, {n.CONNECTOR: connector.name, n.LOCK_NAME: name})
+
+    def _simple(self, row: c.Instrument, value: float, attributes: dict[str, Any], context: Any = None) -> None:
+        if not self.metrics.bound:
+            return
+        key = tuple(attributes.items())
+        folded = tuple((k, n.OTHER if k == n.CONNECTOR else v) for k, v in key)
+        self.metrics.record(row, value, self.metrics.attributes(row, key, folded, dict), context)
+
+    def event(
+        self,
+        name: str,
+        time_ns: int,
+        connector: str | None,
+        transport: str | None,
+        fields: Fields,
+        call: Call | None = None,
+    ) -> None:
+        """One line of the call log, and one log record where a logger provider is."""
+        log = self.call_log
+        if log is not None:
+            log.put(name, time_ns, connector, transport, fields)
+        if self.logger is not None:
+            self._log_record(self.logger, name, time_ns, connector, transport, fields, call)
+
+    @staticmethod
+    def _log_record(
+        logger: Logger, name: str, time_ns: int, connector: str | None, transport: str | None, fields: Fields,
+        call: Call | None,
+    ) -> None:  # fmt: skip
+        from opentelemetry._logs import LogRecord, SeverityNumber
+        from opentelemetry.trace import TraceFlags
+
+        values = dict(fields() if callable(fields) else fields)
+        attributes = {f"otel_mcp.{key}": _plain(value) for key, value in values.items() if value is not None}
+        if connector is not None:
+            attributes[n.CONNECTOR] = connector
+        if transport is not None:
+            attributes["otel_mcp.transport"] = transport
+        traced = call is not None and call.trace_id != 0
+        logger.emit(
+            LogRecord(
+                timestamp=time_ns,
+                observed_timestamp=time.time_ns(),
+                trace_id=call.trace_id if traced and call else None,
+                span_id=call.span_id if traced and call else None,
+                trace_flags=TraceFlags(TraceFlags.SAMPLED) if traced else None,
+                severity_number=SeverityNumber.WARN if name in _WARNINGS else SeverityNumber.INFO,
+                severity_text="WARN" if name in _WARNINGS else "INFO",
+                attributes=attributes,
+                event_name=f"otel_mcp.{name}",
+            )
+        )
+
+
+_NETWORKS = {"stdio": "pipe", "http": "tcp", "sse": "tcp", "websocket": "tcp"}
+_WARNINGS = frozenset({"still_waiting", "fault", "late_response"})
+
+
+def _call_attributes(key: tuple[Any, ...]) -> dict[str, Any]:
+    return {n.CONNECTOR: key[0], n.OUTCOME: key[1].value}
+
+
+def _session_attributes(key: tuple[Any, ...]) -> dict[str, Any]:
+    connector, error, protocol, kind = key
+    attributes = {n.CONNECTOR: connector}
+    if error is not None:
+        attributes[n.ERROR_TYPE] = ledger.labels.error_type(error)
+    if protocol is not None:
+        attributes[n.MCP_PROTOCOL_VERSION] = ledger.labels.protocol(protocol)
+    if kind in _NETWORKS:
+        attributes[n.NETWORK_TRANSPORT] = _NETWORKS[kind]
+    return attributes
+
+
+def _plain(value: Any) -> Any:
+    """Log record attributes take scalars and lists; the mapping of limits becomes ``source=seconds`` strings."""
+    if isinstance(value, Mapping):
+        return [f"{key}={item}" for key, item in value.items()]
+    return value
+
+
+def _links(attempt: Attempt) -> list[Any]:
+    from opentelemetry.trace import Link
+
+    links = []
+    for other in list(attempt.session.attempts.values()):
+        if other is not attempt and other.span is not None and other.probe is None:
+            with contextlib.suppress(AttributeError):
+                links.append(Link(other.span.get_span_context()))
+    return links
+
+
+def _is_execute_tool(span: Any) -> bool:
+    name = getattr(span, "name", "")
+    if isinstance(name, str) and name.startswith(n.EXECUTE_TOOL):
+        return True
+    attributes = getattr(span, "attributes", None)
+    return attributes is not None and attributes.get(n.GEN_AI_OPERATION_NAME) == n.EXECUTE_TOOL
+
+
+recorder = Recorder()
+
+__all__ = ["Recorder", "recorder"]

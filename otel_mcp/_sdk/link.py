@@ -1,0 +1,85 @@
+"""From an SDK session to its ledger entry, and what the two SDK majors have in common."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from datetime import timedelta
+from typing import Any, Final
+
+from otel_mcp._ground import names as n
+from otel_mcp._ground.guard import guarded
+from otel_mcp._ledger.model import Session, Transport
+from otel_mcp._observe import sessions
+
+_ATTRIBUTE: Final = "_otel_mcp_session"
+"""On the SDK's session object. An attribute, because subclasses may be unhashable or define equality."""
+
+_TARGET_FIELDS: Final = {n.TOOLS_CALL: "name", n.PROMPTS_GET: "name"}
+MAX_LIVE_TRANSPORTS: Final = 10_000
+
+transports: dict[int, tuple[Any, Transport]] = {}
+"""Open transports by the identity of the write stream they handed out; the stream is kept so that its id stays taken."""
+
+
+def remember(write_stream: Any, transport: Transport) -> None:
+    """A transport handed out its streams."""
+    if len(transports) < MAX_LIVE_TRANSPORTS:
+        transports[id(write_stream)] = (write_stream, transport)
+
+
+def forget(write_stream: Any) -> None:
+    """The transport ended."""
+    transports.pop(id(write_stream), None)
+
+
+def transport_of(sdk_session: Any) -> Transport:
+    """The transport below an SDK session; one of kind ``memory`` where nobody opened one that we saw."""
+    stream = getattr(sdk_session, "_write_stream", None)
+    if stream is None:
+        stream = getattr(getattr(sdk_session, "_dispatcher", None), "_write_stream", None)
+    entry = transports.get(id(stream)) if stream is not None else None
+    return entry[1] if entry is not None else Transport("memory")
+
+
+def entry(sdk_session: Any) -> Session:
+    """The ledger entry of an SDK session; registered now if it was entered before we came."""
+    session = vars(sdk_session).get(_ATTRIBUTE)
+    return session if session is not None else enter(sdk_session)
+
+
+def known(sdk_session: Any) -> Session | None:
+    """The ledger entry, if there is one."""
+    found: Session | None = vars(sdk_session).get(_ATTRIBUTE)
+    return found
+
+
+def enter(sdk_session: Any) -> Session:
+    """Register an SDK session that is being entered."""
+    session = sessions.opened(transport_of(sdk_session))
+    session.read_timeout = seconds(getattr(sdk_session, "_session_read_timeout_seconds", None))
+    vars(sdk_session)[_ATTRIBUTE] = session
+    session.anchor = weakref.ref(sdk_session, functools.partial(_abandoned, session))
+    return session
+
+
+def _abandoned(session: Session, _: Any) -> None:
+    """The SDK's session is gone and nobody left it."""
+    with guarded("sessions", "the end of an abandoned session"):
+        sessions.closed(session, [], None)
+
+
+def seconds(value: Any) -> float | None:
+    """A time limit of either SDK in seconds: 1.x has `timedelta`, 2.x floats."""
+    if value is None:
+        return None
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return float(value)
+
+
+def target_of(method: str, params: Any) -> str | None:
+    """Tool or prompt name of a request."""
+    field = _TARGET_FIELDS.get(method)
+    name = getattr(params, field, None) if field is not None else None
+    return name if isinstance(name, str) else None

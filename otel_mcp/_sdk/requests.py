@@ -1,0 +1,203 @@
+"""The wrapper of `ClientSession.send_request`: one attempt, exactly one end, the caller's own object untouched."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import math
+import sys
+from contextvars import ContextVar
+from typing import Any, Final, Protocol
+
+from otel_mcp._ground import guard
+from otel_mcp._ground import names as n
+from otel_mcp._ground import verdicts as v
+from otel_mcp._ground.outcomes import Outcome
+from otel_mcp._ground.patching import Switch
+from otel_mcp._ground.verdicts import Facts, Verdict
+from otel_mcp._ledger.model import CONNECTING, VALIDATE, Attempt, Session, now
+from otel_mcp._observe import attempts, calls, scopes, sessions
+from otel_mcp._sdk import clocks, link
+
+CLAIM: Final[ContextVar[Attempt | None]] = ContextVar("otel_mcp_attempt", default=None)
+"""The attempt whose request is being handed to the SDK in this context; on 2.x its span takes the place of the SDK's."""
+
+_HANDSHAKES: Final = frozenset({n.INITIALIZE, n.DISCOVER})
+
+
+class Major(Protocol):
+    """What differs between the SDK's majors."""
+
+    def describe(self, request: Any) -> tuple[str, Any]:
+        """Method and params of a request."""
+
+    def next_id(self, sdk_session: Any) -> Any:
+        """The JSON-RPC id the SDK is about to use, as it keeps it; None if there is none."""
+
+    def with_context(self, request: Any, attempt: Attempt) -> Any:
+        """The request to hand on; a copy where trace context has to be put in by us."""
+
+    def verdict(self, method: str, result: Any) -> Verdict:
+        """The verdict for a result."""
+
+    def learn(self, session: Session, method: str, params: Any, result: Any) -> None:
+        """Take in what an answer says about the session: handshake, listed tools."""
+
+
+def wrapper(original: Any, major: Major, switch: Switch) -> Any:
+    """The replacement of `ClientSession.send_request`."""
+
+    @functools.wraps(original)
+    async def send_request(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        if not switch.on:
+            return await original(self, request, *args, **kwargs)
+        attempt = _begin(self, request, args, kwargs, major)
+        if attempt is None:
+            return await original(self, request, *args, **kwargs)
+        token = CLAIM.set(attempt)
+        try:
+            result = await original(self, _outgoing(major, request, attempt), *args, **kwargs)
+        except BaseException as error:
+            _failed(attempt, error)
+            raise
+        else:
+            _succeeded(major, attempt, request, result)
+            return result
+        finally:
+            _unclaim(token)
+
+    return send_request
+
+
+def _unclaim(token: Any) -> None:
+    try:
+        CLAIM.reset(token)
+    except ValueError:
+        pass  # the coroutine was closed from another context, where there is nothing of ours to reset
+
+
+def _begin(sdk_session: Any, request: Any, args: tuple[Any, ...], kwargs: dict[str, Any], major: Major) -> Attempt | None:
+    try:
+        session = link.entry(sdk_session)
+        method, params = major.describe(request)
+        return begin(session, method, params, major.next_id(sdk_session), _limit(session, args, kwargs))
+    except Exception as error:  # noqa: BLE001 - the request goes out without us
+        guard.caught("requests", "one request", error)
+        return None
+
+
+def _limit(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float | None:
+    """The SDK's read time-out for this request, seconds; None for none. The request's own replaces the session's."""
+    given = args[1] if len(args) > 1 else kwargs.get("request_read_timeout_seconds")
+    seconds = link.seconds(given) if given is not None else session.read_timeout
+    return seconds if seconds is not None and math.isfinite(seconds) else None
+
+
+def begin(session: Session, method: str, params: Any, key: Any, limit: float | None) -> Attempt:
+    """Open an attempt with everything that is known of its limits."""
+    target = link.target_of(method, params)
+    call = calls.current(method, target)
+    around = calls.CURRENT.get() if call is None else None
+    hidden = around is not None and not around.ended and around.phase == VALIDATE and method == n.TOOLS_LIST
+    probe = method if method == n.PING else scopes.PROBE.get() if not hidden else None
+    if probe is not None and probe not in {n.PING, method}:
+        probe = None
+    uri = str(getattr(params, "uri", "")) or None if method == n.RESOURCES_READ else None
+    attempt = attempts.begin(session, method, target, key, limit, call, probe=probe, hidden=hidden, uri=uri)
+    attempt.within = around if hidden else None
+    attempt.handled_before = sys.exc_info()[1]
+    attempt.deadline = clocks.anyio_deadline()
+    if call is not None:
+        _note_limits(attempt, limit)
+    return attempt
+
+
+def _note_limits(attempt: Attempt, limit: float | None) -> None:
+    call = attempt.call
+    if call is None:
+        return
+    call.limits["sdk"] = limit
+    if attempt.deadline != math.inf:
+        left = attempt.deadline - clocks.loop_time()
+        if math.isfinite(left):
+            attempt.caller_limit = left
+            call.limits["caller"] = left + attempt.started - call.started
+    calls.limits_known(call)
+
+
+def _outgoing(major: Major, request: Any, attempt: Attempt) -> Any:
+    if attempt.context is None:
+        return request
+    try:
+        return major.with_context(request, attempt)
+    except Exception as error:  # noqa: BLE001 - the request goes out without trace context
+        guard.caught("propagation", "the trace context of one request", error)
+        return request
+
+
+def _succeeded(major: Major, attempt: Attempt, request: Any, result: Any) -> None:
+    try:
+        method, params = major.describe(request)
+        major.learn(attempt.session, method, params, result)
+        answered(attempt, major.verdict(method, result))
+    except Exception as error:  # noqa: BLE001 - the caller gets its result whatever happens here
+        guard.caught("requests", "the end of one request", error)
+
+
+def answered(attempt: Attempt, verdict: Verdict) -> None:
+    """A result came back."""
+    session = attempt.session
+    moment = now()
+    session.heard(moment)
+    attempts.sent(attempt, moment)
+    if session.state == CONNECTING and attempt.method not in _HANDSHAKES:
+        sessions.ready(session, None, None)  # a host that rebuilds a session without a handshake
+    attempts.end(attempt, verdict)
+
+
+def _failed(attempt: Attempt, error: BaseException) -> None:
+    try:
+        failed(attempt, error)
+    except Exception as fault:  # noqa: BLE001 - the caller gets its own exception whatever happens here
+        guard.caught("requests", "the end of one request", fault)
+
+
+def failed(attempt: Attempt, error: BaseException) -> None:
+    """An exception or a cancellation reached the caller."""
+    verdict = judge(attempt, error)
+    session = attempt.session
+    if verdict.outcome is Outcome.ERROR and verdict.code is not None:
+        session.heard(now())
+    if attempt.method in _HANDSHAKES and session.state == CONNECTING:
+        session.handshake_verdict = verdict
+    attempts.end(attempt, verdict)
+    if attempt.method == n.INITIALIZE and not session.connected:
+        sessions.connect_failed(session, verdict)
+
+
+def judge(attempt: Attempt, error: BaseException) -> Verdict:
+    """The verdict for the exception, with everything that was seen beside it."""
+    session = attempt.session
+    transport = session.transport
+    facts = Facts(
+        handled_before=attempt.handled_before,
+        answered=attempt.answered and not attempt.synthesized,
+        http_status=attempt.http_status or (transport.http_status if transport.failed else None),
+        transport_cause=attempt.cause or transport.failed,
+        transport_failed=transport.failed is not None,
+        limit=attempt.limit,
+        cancelled=_is_cancellation(error),
+    )
+    if facts.cancelled:
+        cut = clocks.cut_by_caller(attempt.deadline, attempt.caller_limit, now() - attempt.started)
+        if cut is not None:
+            facts.caller_limit_fired = True
+            facts.deadline = cut.limit
+    return v.of_exception(error, facts)
+
+
+def _is_cancellation(error: BaseException) -> bool:
+    if isinstance(error, asyncio.CancelledError):
+        return True
+    trio = sys.modules.get("trio")
+    return trio is not None and isinstance(error, trio.Cancelled)

@@ -1,0 +1,155 @@
+"""What is special about mcp 1.x."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final
+
+from otel_mcp._ground import names as n
+from otel_mcp._ground import verdicts as v
+from otel_mcp._ground.guard import guarded
+from otel_mcp._ground.patching import Patch, Switch
+from otel_mcp._ground.verdicts import Verdict
+from otel_mcp._ledger.ledger import ledger
+from otel_mcp._ledger.model import CONNECTING, Attempt, Session
+from otel_mcp._observe import attempts, scopes, sessions
+from otel_mcp._sdk import calls, http, lifecycle, link, requests
+
+_SESSION: Final = "mcp.client.session"
+_META: Final = "_meta"
+
+
+class V1:
+    """Requests are `ClientRequest` with the real one in `.root`."""
+
+    def describe(self, request: Any) -> tuple[str, Any]:
+        root = getattr(request, "root", request)
+        return root.method, getattr(root, "params", None)
+
+    def next_id(self, sdk_session: Any) -> Any:
+        # Exact: the SDK takes the id before its first await.
+        return sdk_session._request_id
+
+    def with_context(self, request: Any, attempt: Attempt) -> Any:
+        """A copy of the request with trace context in `_meta`; the caller's own object stays as it is."""
+        from opentelemetry.propagate import inject
+
+        carrier: dict[str, str] = {}
+        inject(carrier, attempt.context)
+        if not carrier:
+            return request
+        root = request.root
+        params = root.params
+        if params is None:
+            params = _params_type(type(root)).model_construct(_fields_set=set())
+            meta = None
+        else:
+            meta = params.meta
+        fields = dict(meta.__pydantic_extra__ or {}) if meta is not None else {}
+        fields.update(carrier)
+        copied = _meta_type().model_construct(**fields) if meta is None else meta.model_copy()
+        if meta is not None:
+            object.__setattr__(copied, "__pydantic_extra__", fields)
+        return _replace(request, root=_replace(root, params=_replace(params, meta=copied)))
+
+    def verdict(self, method: str, result: Any) -> Verdict:
+        if method == n.TOOLS_CALL and result.isError:
+            return v.FAILED_BY_TOOL
+        return v.OK
+
+    def learn(self, session: Session, method: str, params: Any, result: Any) -> None:
+        if method == n.INITIALIZE and session.state == CONNECTING:
+            server = getattr(getattr(result, "serverInfo", None), "name", None)
+            sessions.ready(session, str(result.protocolVersion), server)
+        elif method == n.TOOLS_LIST:
+            first = getattr(params, "cursor", None) is None
+            names = [tool.name for tool in result.tools]
+            ledger.listed(session.connector, names, first_page=first, last_page=result.nextCursor is None)
+
+
+@functools.cache
+def _meta_type() -> Any:
+    from mcp.types import RequestParams
+
+    return RequestParams.Meta
+
+
+@functools.cache
+def _params_type(root: Any) -> Any:
+    """The model that a request without parameters would carry them in."""
+    from typing import get_args
+
+    annotation = root.model_fields["params"].annotation
+    return next(kind for kind in (*get_args(annotation), annotation) if hasattr(kind, "model_construct"))
+
+
+def _replace(model: Any, **changes: Any) -> Any:
+    """A shallow copy with other values; nothing is validated again, as nothing came from outside."""
+    return model.model_copy(update=changes)
+
+
+def untold(sdk_session: Any) -> list[Any]:
+    """1.x leaves the waiters of a session that our side closes: their ids stay in the table."""
+    return list(getattr(sdk_session, "_response_streams", ()))
+
+
+def wrap_receive_loop(original: Any, switch: Switch) -> Any:
+    """For `_receive_loop`: the peer's end; and, on 1.26, the loop's own death with requests left behind."""
+
+    @functools.wraps(original)
+    async def _receive_loop(self: Any) -> Any:
+        try:
+            return await original(self)
+        finally:
+            session = link.known(self) if switch.on else None
+            if session is not None and not session.closed_by_us and not session.retired:
+                with guarded("sessions", "the end of a connection"):
+                    sessions.lost(session)
+                    for key in untold(self):
+                        attempt = session.attempts.get(key)
+                        if attempt is not None and not attempt.ended:
+                            attempts.orphan(attempt)
+                            scopes.orphaned(attempt)
+
+    return _receive_loop
+
+
+def wrap_handle_response(original: Any, switch: Switch) -> Any:
+    """For `_handle_response`: an answer arrived, in time or late."""
+
+    @functools.wraps(original)
+    async def _handle_response(self: Any, message: Any, *args: Any, **kwargs: Any) -> Any:
+        if switch.on:
+            with guarded("requests", "a late answer"):
+                session = link.known(self)
+                root = message.message.root
+                if session is not None:
+                    attempts.answered(session, _normal(root.id))
+        return await original(self, message, *args, **kwargs)
+
+    return _handle_response
+
+
+def _normal(key: Any) -> Any:
+    return int(key) if isinstance(key, str) and key.isdecimal() else key
+
+
+def patches(switch: Switch) -> list[Patch]:
+    """The rows that only 1.x has."""
+    major = V1()
+
+    def row(path: str, wrap: Any, *, optional: bool = False) -> Patch:
+        return Patch("mcp", _SESSION, f"ClientSession.{path}", wrap, optional=optional)
+
+    return [
+        row("send_request", lambda original: requests.wrapper(original, major, switch)),
+        row("call_tool", lambda original: calls.wrapper(original, n.TOOLS_CALL, switch)),
+        row("read_resource", lambda original: calls.wrapper(original, n.RESOURCES_READ, switch)),
+        row("get_prompt", lambda original: calls.wrapper(original, n.PROMPTS_GET, switch)),
+        row("__aenter__", lambda original: lifecycle.wrap_enter(original, switch)),
+        row("__aexit__", lambda original: lifecycle.wrap_exit(original, switch, untold)),
+        row("_receive_loop", lambda original: wrap_receive_loop(original, switch)),
+        row("_handle_response", lambda original: wrap_handle_response(original, switch)),
+        row("_handle_incoming", lambda original: lifecycle.wrap_noise(original, switch)),
+        Patch("mcp", "httpx", "AsyncHTTPTransport.handle_async_request", lambda o: http.wrap_transport(o, switch)),
+    ]
