@@ -50,14 +50,15 @@ RETRIES: Final = Instrument(
 CALL_DURATION: Final = Instrument(
     "otel_mcp.client.call.duration", "histogram", "s", (C, O), "Calls as the caller saw them.", n.DURATION_BOUNDS
 )
+_OPERATION_KEYS: Final = (
+    n.MCP_METHOD_NAME, n.GEN_AI_TOOL_NAME, n.GEN_AI_PROMPT_NAME, n.GEN_AI_OPERATION_NAME, n.ERROR_TYPE,
+    n.RPC_RESPONSE_STATUS_CODE, n.MCP_PROTOCOL_VERSION, n.NETWORK_TRANSPORT, C, O,
+)  # fmt: skip
 OPERATION_DURATION: Final = Instrument(
     "mcp.client.operation.duration",
     "histogram",
     "s",
-    (
-        n.MCP_METHOD_NAME, n.GEN_AI_TOOL_NAME, n.GEN_AI_PROMPT_NAME, n.GEN_AI_OPERATION_NAME, n.ERROR_TYPE,
-        n.RPC_RESPONSE_STATUS_CODE, n.MCP_PROTOCOL_VERSION, n.NETWORK_TRANSPORT, C, O,
-    ),  # fmt: skip
+    _OPERATION_KEYS,
     "One request of any method handed to an MCP session, as otel_mcp saw it.",
     n.DURATION_BOUNDS,
 )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Hashable
-from typing import Final, Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Final, Generic, TypeVar
 
 from otel_mcp._ground import names as n
 from otel_mcp._ground.verdicts import FIXED_ERROR_TYPES
@@ -25,6 +25,7 @@ _PROTOCOL: Final = re.compile(r"\d{4}-\d\d-\d\d$")
 _MAX_PROTOCOLS: Final = 8
 
 V = TypeVar("V")
+Key = tuple[Any, ...]
 
 
 class Labels:
@@ -69,9 +70,7 @@ class Labels:
         """The label of a lock's name."""
         return self._bounded(self._locks, connector, name, MAX_LOCKS, n.LOCK_NAME)
 
-    def _bounded(
-        self, given: dict[tuple[str, str], str], connector: str, value: str, most: int, label: str
-    ) -> str:
+    def _bounded(self, given: dict[tuple[str, str], str], connector: str, value: str, most: int, label: str) -> str:
         key = (connector, value)
         known = given.get(key)
         if known is None:
@@ -114,9 +113,9 @@ class Sets(Generic[V]):
     def __init__(self, labels: Labels, most: int = MAX_SETS) -> None:
         self._labels = labels
         self._most = most
-        self.values: dict[Hashable, V] = {}
+        self.values: dict[Key, V] = {}
 
-    def get(self, key: Hashable, folded: Hashable, make: Callable[[Hashable], V]) -> V:
+    def get(self, key: Key, folded: Key, make: Callable[[Key], V]) -> V:
         """The value of `key`, made on first use; of `folded` once the budget is spent."""
         value = self.values.get(key)
         if value is None:

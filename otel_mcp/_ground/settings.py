@@ -40,7 +40,7 @@ class Settings:
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
         """Read every variable; never raises."""
         read = _Reader(os.environ if environ is None else environ)
-        settings = cls(
+        return cls(
             enabled=read.value("OTEL_MCP_ENABLED", _boolean, False),
             call_log=read.value("OTEL_MCP_CALL_LOG", _text, None),
             connectors=read.value("OTEL_MCP_CONNECTORS", _connectors, ()),
@@ -53,7 +53,6 @@ class Settings:
             sdk_disabled=read.value("OTEL_SDK_DISABLED", _otel_boolean, False),
             complaints=tuple(read.complaints),
         )
-        return settings
 
 
 class _Reader:

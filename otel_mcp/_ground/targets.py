@@ -32,8 +32,8 @@ _GENERIC: Final = frozenset(
 )
 _VALUE_FLAGS: Final = frozenset(
     {
-        "--from", "--with", "--python", "-p", "--package", "--directory", "--project", "--env-file", "-c", "-jar", "-cp",
-        "-classpath", "-r", "--require", "--import", "-X", "-W",
+        "--from", "--with", "--python", "-p", "--package", "--directory", "--project", "--env-file", "-c", "-jar",
+        "-cp", "-classpath", "-r", "--require", "--import", "-X", "-W",
     }
 )  # fmt: skip
 _CONTAINER_VALUE_FLAGS: Final = frozenset(
@@ -93,10 +93,7 @@ def _is_wrapper(name: str) -> bool:
 
 def _basename(word: str) -> str:
     name = word.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
-    if not word.startswith("@"):
-        name = name.split("@", 1)[0] or name  # package@1.2.3
-    else:
-        name = name.split("@", 1)[0] or word  # @scope/package@1.2.3
+    name = name.split("@", 1)[0] or word  # package@1.2.3, @scope/package@1.2.3
     name = re.split(r"[\[=<>~!]", name, maxsplit=1)[0] or name  # package[extra]==1.2
     return _SUFFIX.sub("", name)
 

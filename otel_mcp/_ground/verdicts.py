@@ -93,9 +93,7 @@ def of_exception(error: BaseException, facts: Facts) -> Verdict:
 
 def _of_cancellation(facts: Facts) -> Verdict:
     if facts.caller_limit_fired:
-        return Verdict(
-            Outcome.DEADLINE, TIMEOUT, cause=_cause(facts), limit=facts.deadline, limit_source="caller"
-        )
+        return Verdict(Outcome.DEADLINE, TIMEOUT, cause=_cause(facts), limit=facts.deadline, limit_source="caller")
     if facts.transport_failed:
         return _disconnected(facts)
     return GIVEN_UP

@@ -33,7 +33,7 @@ def retries(ledger: Ledger) -> Iterator[Point]:
 def cutoffs(ledger: Ledger) -> Iterator[Point]:
     """`otel_mcp.client.cutoffs`."""
     for key, count in list(ledger.cutoffs.values.items()):
-        connector, outcome, phase, source = key  # type: ignore[misc]
+        connector, outcome, phase, source = key
         yield count[0], {n.CONNECTOR: connector, n.OUTCOME: outcome, n.PHASE: phase, n.LIMIT_SOURCE: source}
 
 

@@ -178,18 +178,21 @@ class Ledger:
         session.attempts[attempt.key] = attempt
         session.last_message = attempt.started
         session.connector.methods.add(attempt.method)
-        call = attempt.call
-        if call is not None:
-            with self.lock:
-                connector = session.connector
-                connector.attempts += 1
-                call.attempts += 1
-                if call.attempts > 1:
-                    unsafe = call.sent and not call.answered_last and not call.idempotent
-                    call.retry_unsafe = call.retry_unsafe or unsafe
-                    connector.retries[unsafe] += 1
+        if attempt.call is not None:
+            self.count_attempt(attempt.call)
         else:
             self.opened()
+
+    def count_attempt(self, call: Call) -> None:
+        """Count an attempt of a call; from the second on it is a retry, safe or not."""
+        connector = call.connector
+        with self.lock:
+            connector.attempts += 1
+            call.attempts += 1
+            if call.attempts > 1:
+                unsafe = call.sent and not call.answered_last and not call.idempotent
+                call.retry_unsafe = call.retry_unsafe or unsafe
+                connector.retries[unsafe] += 1
 
     def close_attempt(self, attempt: Attempt) -> None:
         """Forget a request whose caller was released."""

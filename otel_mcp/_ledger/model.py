@@ -279,9 +279,7 @@ class Connector:
         if READY in states:
             return "ready"
         if CONNECTING in states:
-            fresh = all(
-                s.reason in {"initial", "additional"} for s in self.sessions.values() if s.state == CONNECTING
-            )
+            fresh = all(s.reason in {"initial", "additional"} for s in self.sessions.values() if s.state == CONNECTING)
             return "connecting" if fresh else "reconnecting"
         if self.said_state is not None:
             return self.said_state

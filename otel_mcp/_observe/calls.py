@@ -15,9 +15,7 @@ from otel_mcp._record.recorder import recorder
 CURRENT: Final[ContextVar[Call | None]] = ContextVar("otel_mcp_call", default=None)
 """The call whose attempts are made in this context."""
 
-_CUT: Final = frozenset(
-    {Outcome.DEADLINE, Outcome.CANCELLED, Outcome.DISCONNECTED, Outcome.ORPHANED, Outcome.REJECTED}
-)
+_CUT: Final = frozenset({Outcome.DEADLINE, Outcome.CANCELLED, Outcome.DISCONNECTED, Outcome.ORPHANED, Outcome.REJECTED})
 
 
 def begin(

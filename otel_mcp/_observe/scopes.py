@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from otel_mcp._ledger.model import Attempt, Session
 
@@ -24,6 +25,14 @@ NAME: Final[ContextVar[str | None]] = ContextVar("otel_mcp_connector", default=N
 CONNECTING: Final[ContextVar[Connecting | None]] = ContextVar("otel_mcp_connecting", default=None)
 PROBE: Final[ContextVar[str | None]] = ContextVar("otel_mcp_probe", default=None)
 """The method by which a layer above probes in this context."""
+
+
+def leave(variable: ContextVar[Any], token: Token[Any] | None) -> None:
+    """Set a variable back. A coroutine that was closed from another context has nothing of ours to set back there."""
+    if token is not None:
+        with contextlib.suppress(ValueError):
+            variable.reset(token)
+
 
 _starters: list[Callable[[], None]] = []
 _orphan_listeners: list[Callable[[Attempt], None]] = []

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from otel_mcp._ground import catalogue as c
 from otel_mcp._ground import names as n
 from otel_mcp._ground.guard import guarded
-from otel_mcp._ground.labels import Sets
+from otel_mcp._ground.labels import Key, Sets
 from otel_mcp._ledger import counters, gauges
 from otel_mcp._ledger.ledger import Ledger
 
@@ -91,7 +91,7 @@ class Metrics:
         return create(row.name, [callback], row.unit, row.description)
 
     def attributes(
-        self, row: c.Instrument, key: Hashable, folded: Hashable, make: Callable[[Any], dict[str, Any]]
+        self, row: c.Instrument, key: Key, folded: Key, make: Callable[[Any], dict[str, Any]]
     ) -> dict[str, Any]:
         """The cached attribute set of a histogram point."""
         sets = self._sets.get(row.name)

@@ -6,7 +6,6 @@ Start-up binds it to providers; while nothing is bound it makes nothing.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,7 +16,7 @@ from otel_mcp._ground.settings import Settings
 from otel_mcp._ground.verdicts import OK, Verdict
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import Attempt, Call, Connector, Session
-from otel_mcp._record import events, spans
+from otel_mcp._record import events, records, spans
 from otel_mcp._record.metrics import Metrics
 from otel_mcp._version import __version__
 
@@ -158,8 +157,9 @@ class Recorder:
             call.span, call.own_span = above, False
         else:
             label = ledger.labels.known_tool(call.connector.name, call.target or "") or n.OTHER
-            call.span = self.tracer.start_span(f"call {label}" if call.target else f"call {call.method}",
-                                               kind=SpanKind.INTERNAL)
+            call.span = self.tracer.start_span(
+                f"call {label}" if call.target else f"call {call.method}", kind=SpanKind.INTERNAL
+            )
         context = call.span.get_span_context()
         call.trace_id, call.span_id = context.trace_id, context.span_id
 
@@ -232,9 +232,7 @@ class Recorder:
 
     def late(self, attempt: Attempt, delay: float) -> None:
         """One point of `otel_mcp.client.late_response.delay`, linked by exemplar to the attempt's span."""
-        self._simple(
-            c.LATE_RESPONSE_DELAY, delay, {n.CONNECTOR: attempt.session.connector.name}, attempt.context
-        )
+        self._simple(c.LATE_RESPONSE_DELAY, delay, {n.CONNECTOR: attempt.session.connector.name}, attempt.context)
 
     def lock_waited(self, connector: Connector, lock: str, waited: float) -> None:
         """One point of `otel_mcp.client.lock.wait.duration`."""
@@ -262,40 +260,11 @@ class Recorder:
         if log is not None:
             log.put(name, time_ns, connector, transport, fields)
         if self.logger is not None:
-            self._log_record(self.logger, name, time_ns, connector, transport, fields, call)
-
-    @staticmethod
-    def _log_record(
-        logger: Logger, name: str, time_ns: int, connector: str | None, transport: str | None, fields: Fields,
-        call: Call | None,
-    ) -> None:  # fmt: skip
-        from opentelemetry._logs import LogRecord, SeverityNumber
-        from opentelemetry.trace import TraceFlags
-
-        values = dict(fields() if callable(fields) else fields)
-        attributes = {f"otel_mcp.{key}": _plain(value) for key, value in values.items() if value is not None}
-        if connector is not None:
-            attributes[n.CONNECTOR] = connector
-        if transport is not None:
-            attributes["otel_mcp.transport"] = transport
-        traced = call is not None and call.trace_id != 0
-        logger.emit(
-            LogRecord(
-                timestamp=time_ns,
-                observed_timestamp=time.time_ns(),
-                trace_id=call.trace_id if traced and call else None,
-                span_id=call.span_id if traced and call else None,
-                trace_flags=TraceFlags(TraceFlags.SAMPLED) if traced else None,
-                severity_number=SeverityNumber.WARN if name in _WARNINGS else SeverityNumber.INFO,
-                severity_text="WARN" if name in _WARNINGS else "INFO",
-                attributes=attributes,
-                event_name=f"otel_mcp.{name}",
-            )
-        )
+            values = fields() if callable(fields) else fields
+            records.emit(self.logger, name, time_ns, connector, transport, values, call)
 
 
 _NETWORKS = {"stdio": "pipe", "http": "tcp", "sse": "tcp", "websocket": "tcp"}
-_WARNINGS = frozenset({"still_waiting", "fault", "late_response"})
 
 
 def _call_attributes(key: tuple[Any, ...]) -> dict[str, Any]:
@@ -312,13 +281,6 @@ def _session_attributes(key: tuple[Any, ...]) -> dict[str, Any]:
     if kind in _NETWORKS:
         attributes[n.NETWORK_TRANSPORT] = _NETWORKS[kind]
     return attributes
-
-
-def _plain(value: Any) -> Any:
-    """Log record attributes take scalars and lists; the mapping of limits becomes ``source=seconds`` strings."""
-    if isinstance(value, Mapping):
-        return [f"{key}={item}" for key, item in value.items()]
-    return value
 
 
 def _links(attempt: Attempt) -> list[Any]:

@@ -143,7 +143,9 @@ def call_attributes(call: Call, verdict: Verdict) -> dict[str, Any]:
         n.KEEPALIVE_OVERLAP: call.overlap,
         n.RETRY_UNSAFE: call.retry_unsafe,
     }
-    return {key: short(value) if isinstance(value, str) else value for key, value in values.items() if value is not None}
+    return {
+        key: short(value) if isinstance(value, str) else value for key, value in values.items() if value is not None
+    }
 
 
 def end_call(span: Span, call: Call, verdict: Verdict, *, own: bool) -> None:

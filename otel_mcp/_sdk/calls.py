@@ -12,9 +12,9 @@ from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.patching import Switch
 from otel_mcp._ground.verdicts import Facts, Verdict
 from otel_mcp._ledger.model import Call, now
-from otel_mcp._observe import calls
+from otel_mcp._observe import calls, scopes
 from otel_mcp._sdk import clocks, link
-from otel_mcp._sdk.requests import _is_cancellation
+from otel_mcp._sdk.requests import is_cancellation
 
 
 def wrapper(original: Any, method: str, switch: Switch) -> Any:
@@ -35,16 +35,9 @@ def wrapper(original: Any, method: str, switch: Switch) -> Any:
             _returned(opened)
             return result
         finally:
-            _leave(token)
+            scopes.leave(calls.CURRENT, token)
 
     return call
-
-
-def _leave(token: Any) -> None:
-    try:
-        calls.CURRENT.reset(token)
-    except ValueError:
-        pass  # closed from another context
 
 
 def _open(sdk_session: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
@@ -85,7 +78,7 @@ def judge(call: Call, error: BaseException) -> Verdict:
     hidden = call.hidden_verdict
     if hidden is not None:
         return hidden
-    facts = Facts(cancelled=_is_cancellation(error))
+    facts = Facts(cancelled=is_cancellation(error))
     if facts.cancelled:
         attempt = call.current
         deadline = attempt.deadline if attempt is not None else float("inf")

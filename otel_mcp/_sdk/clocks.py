@@ -19,6 +19,7 @@ import sys
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, Final
 
 from otel_mcp._ground.guard import guarded
@@ -104,7 +105,7 @@ def cut_by_caller(deadline: float, limit: float | None, elapsed: float) -> Cut |
         return None
     if task is None:
         return None
-    for entry in list(_fired):
+    for entry in _fired:
         timed = entry.task()
         if timed is not None and _expiring(entry.timer) and (timed is task or _waits_for(timed, task)):
             return Cut(_timer_limit(entry.timer, timed is task, elapsed))
@@ -124,12 +125,11 @@ def _timer_limit(timer: Any, running: bool, elapsed: float) -> float | None:
 
 
 def _stack() -> Iterator[Any]:
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     for _ in range(200):
-        if frame is None:
-            return
-        yield frame
-        frame = frame.f_back  # type: ignore[assignment]
+        if frame is not None:
+            yield frame
+            frame = frame.f_back
 
 
 def _cut_by_wait_for(task: Any) -> Cut | None:

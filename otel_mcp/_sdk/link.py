@@ -19,7 +19,7 @@ _TARGET_FIELDS: Final = {n.TOOLS_CALL: "name", n.PROMPTS_GET: "name"}
 MAX_LIVE_TRANSPORTS: Final = 10_000
 
 transports: dict[int, tuple[Any, Transport]] = {}
-"""Open transports by the identity of the write stream they handed out; the stream is kept so that its id stays taken."""
+"""Open transports by the identity of their write stream; the stream is kept so that its id stays taken."""
 
 
 def remember(write_stream: Any, transport: Transport) -> None:

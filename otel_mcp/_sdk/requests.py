@@ -20,7 +20,7 @@ from otel_mcp._observe import attempts, calls, scopes, sessions
 from otel_mcp._sdk import clocks, link
 
 CLAIM: Final[ContextVar[Attempt | None]] = ContextVar("otel_mcp_attempt", default=None)
-"""The attempt whose request is being handed to the SDK in this context; on 2.x its span takes the place of the SDK's."""
+"""The attempt whose request is being handed to the SDK in this context. On 2.x its span replaces the SDK's."""
 
 _HANDSHAKES: Final = frozenset({n.INITIALIZE, n.DISCOVER})
 
@@ -58,25 +58,20 @@ def wrapper(original: Any, major: Major, switch: Switch) -> Any:
         try:
             result = await original(self, _outgoing(major, request, attempt), *args, **kwargs)
         except BaseException as error:
-            _failed(attempt, error)
+            fail(attempt, error)
             raise
         else:
             _succeeded(major, attempt, request, result)
             return result
         finally:
-            _unclaim(token)
+            scopes.leave(CLAIM, token)
 
     return send_request
 
 
-def _unclaim(token: Any) -> None:
-    try:
-        CLAIM.reset(token)
-    except ValueError:
-        pass  # the coroutine was closed from another context, where there is nothing of ours to reset
-
-
-def _begin(sdk_session: Any, request: Any, args: tuple[Any, ...], kwargs: dict[str, Any], major: Major) -> Attempt | None:
+def _begin(
+    sdk_session: Any, request: Any, args: tuple[Any, ...], kwargs: dict[str, Any], major: Major
+) -> Attempt | None:
     try:
         session = link.entry(sdk_session)
         method, params = major.describe(request)
@@ -155,15 +150,15 @@ def answered(attempt: Attempt, verdict: Verdict) -> None:
     attempts.end(attempt, verdict)
 
 
-def _failed(attempt: Attempt, error: BaseException) -> None:
+def fail(attempt: Attempt, error: BaseException) -> None:
+    """An exception or a cancellation reached the caller; never raises."""
     try:
-        failed(attempt, error)
+        _fail(attempt, error)
     except Exception as fault:  # noqa: BLE001 - the caller gets its own exception whatever happens here
         guard.caught("requests", "the end of one request", fault)
 
 
-def failed(attempt: Attempt, error: BaseException) -> None:
-    """An exception or a cancellation reached the caller."""
+def _fail(attempt: Attempt, error: BaseException) -> None:
     verdict = judge(attempt, error)
     session = attempt.session
     if verdict.outcome is Outcome.ERROR and verdict.code is not None:
@@ -186,7 +181,7 @@ def judge(attempt: Attempt, error: BaseException) -> Verdict:
         transport_cause=attempt.cause or transport.failed,
         transport_failed=transport.failed is not None,
         limit=attempt.limit,
-        cancelled=_is_cancellation(error),
+        cancelled=is_cancellation(error),
     )
     if facts.cancelled:
         cut = clocks.cut_by_caller(attempt.deadline, attempt.caller_limit, now() - attempt.started)
@@ -196,7 +191,7 @@ def judge(attempt: Attempt, error: BaseException) -> Verdict:
     return v.of_exception(error, facts)
 
 
-def _is_cancellation(error: BaseException) -> bool:
+def is_cancellation(error: BaseException) -> bool:
     if isinstance(error, asyncio.CancelledError):
         return True
     trio = sys.modules.get("trio")

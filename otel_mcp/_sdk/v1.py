@@ -41,7 +41,8 @@ class V1:
         root = request.root
         params = root.params
         if params is None:
-            params = _params_type(type(root)).model_construct(_fields_set=set())
+            kind: Any = type(root)
+            params = _params_type(kind).model_construct(_fields_set=set())
             meta = None
         else:
             meta = params.meta
@@ -69,17 +70,19 @@ class V1:
 
 @functools.cache
 def _meta_type() -> Any:
-    from mcp.types import RequestParams
+    import mcp.types
 
-    return RequestParams.Meta
+    types: Any = mcp.types  # 2.x has no such class, and this module is checked against either
+    return types.RequestParams.Meta
 
 
 @functools.cache
-def _params_type(root: Any) -> Any:
+def _params_type(root: type) -> Any:
     """The model that a request without parameters would carry them in."""
     from typing import get_args
 
-    annotation = root.model_fields["params"].annotation
+    model: Any = root
+    annotation = model.model_fields["params"].annotation
     return next(kind for kind in (*get_args(annotation), annotation) if hasattr(kind, "model_construct"))
 
 

@@ -13,7 +13,7 @@ from otel_mcp._ground.patching import Patch, Switch
 from otel_mcp._ground.verdicts import Verdict
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import CONNECTING, Attempt, Session
-from otel_mcp._observe import attempts, sessions
+from otel_mcp._observe import attempts, scopes, sessions
 from otel_mcp._sdk import calls, http, lifecycle, link, requests
 
 _SESSION: Final = "mcp.client.session"
@@ -125,14 +125,14 @@ def wrap_send_discover(original: Any, major: V2, switch: Switch) -> Any:
         try:
             result = await original(self, *args, **kwargs)
         except BaseException as error:
-            requests._failed(attempt, error)
+            requests.fail(attempt, error)
             raise
         else:
             with guarded("requests", "the end of one request"):
                 requests.answered(attempt, v.OK)
             return result
         finally:
-            requests._unclaim(token)
+            scopes.leave(requests.CLAIM, token)
 
     return send_discover
 

@@ -1,0 +1,1 @@
+"""The rooms behind `otel_mcp.hooks`, one a subject."""
