@@ -22,7 +22,6 @@ from harness.sessions import (
     call_tool,
     client_session,
     error_code,
-    innermost,
     is_error,
     ping,
     text,
@@ -229,10 +228,19 @@ async def test_a_serial_server_leaves_a_ping_waiting_while_a_call_is_open(server
 @pytest.mark.parametrize("method", ["initialize", "tools/list", "ping"])
 async def test_any_method_can_go_unanswered(servers: Servers, transport: str, method: str) -> None:
     server, target = start(servers, transport, Fault("silent", on=method))
-    with anyio.fail_after(BOUND), pytest.raises(Exception) as caught:  # noqa: PT011 - in groups, unwrapped below
-        async with client_session(target, read_timeout=0.3) as session:
+    answered: list[str] = []
+
+    async def use() -> None:
+        async with client_session(target) as session:
             await (session.list_tools() if method == "tools/list" else ping(session))
-    assert error_code(innermost(caught.value)) == LOCAL_TIMEOUT_CODE
+            answered.append(method)
+
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(use)
+            await await_for(lambda: server.counts().get("faults"))
+            tasks.cancel_scope.cancel()
+    assert not answered
     assert server.counts()["requests"][method] == 1
 
 
@@ -273,12 +281,13 @@ async def test_a_session_is_forgotten_after_so_many_calls(servers: Servers) -> N
 @pytest.mark.parametrize("status", [401, 403, 429, 500])
 async def test_a_status_comes_after_so_many_calls(servers: Servers, status: int) -> None:
     server = servers.http(Fault("status", status, after=1))
+    answered: list[Any] = []
     # 1.x takes its own transport down and cancels the caller in it, 2.x raises: either way the call has no result.
     with anyio.move_on_after(BOUND), pytest.raises(BaseException):  # noqa: B017, PT011, PT012
         async with client_session(server.target, read_timeout=1.0) as session:
-            await call_tool(session, "echo")
-            await call_tool(session, "echo")
-            raise AssertionError("the second call was answered")
+            answered.append(await call_tool(session, "echo"))
+            answered.append(await call_tool(session, "echo"))
+    assert len(answered) == 1
     counts = server.counts()
     assert counts["http_statuses"] == {str(status): 1}
     assert counts["tools"]["echo"] == {"asked": 2, "result": 1}
@@ -286,11 +295,12 @@ async def test_a_status_comes_after_so_many_calls(servers: Servers, status: int)
 
 async def test_a_commit_is_kept_although_its_connection_is_dropped(servers: Servers) -> None:
     server = servers.http(Fault("drop", tool="commit", times=1))
+    answered: list[Any] = []
     # Each SDK tells it in its own way.
-    with anyio.move_on_after(BOUND), pytest.raises(BaseException):  # noqa: B017, PT011, PT012
+    with anyio.move_on_after(BOUND), pytest.raises(BaseException):  # noqa: B017, PT011
         async with client_session(server.target, read_timeout=1.0) as session:
-            await call_tool(session, "commit")
-            raise AssertionError("the commit was answered")
+            answered.append(await call_tool(session, "commit"))
+    assert not answered
     wait_for(lambda: server.counts()["commits"] == 1)
     assert server.counts()["tools"]["commit"] == {"asked": 1}
 

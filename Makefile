@@ -1,0 +1,34 @@
+# Needs make and a Python from 3.10 to 3.13, nothing else. Environments are kept in .envs and reused.
+
+PYTHON ?= python3
+MATRIX = PYTHONPATH=tests $(PYTHON) -m matrix
+SOURCES := $(shell find otel_mcp -name '*.py') pyproject.toml README.md
+
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+demo: .envs/demo/installed  ## one of each fault, watched live for about 40 seconds
+	.envs/demo/bin/otel-mcp demo $(DEMO)
+
+.envs/demo/installed: $(SOURCES)
+	$(PYTHON) -m venv .envs/demo
+	.envs/demo/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	.envs/demo/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps .
+	.envs/demo/bin/python -m pip install --quiet --disable-pip-version-check ".[demo]"
+	touch $@
+
+test:  ## ruff, mypy and the suite on the built wheel: three SDKs on the newest Python here, two on the oldest
+	$(MATRIX) $(if $(PYTEST),-- $(PYTEST))
+
+test-matrix:  ## the suite with every Python here and every SDK
+	$(MATRIX) --full $(if $(PYTEST),-- $(PYTEST))
+
+check:  ## ruff and mypy only
+	$(MATRIX) --check
+
+clean:  ## forget the environments and what was built
+	rm -rf .envs build dist
+
+.PHONY: help demo test test-matrix check clean

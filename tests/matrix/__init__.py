@@ -1,0 +1,1 @@
+"""Runs the suite on the built wheel in every environment it promises to work in. Standard library only."""

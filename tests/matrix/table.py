@@ -1,0 +1,43 @@
+"""Which suites run where: the one place to change it.
+
+The suites that meet the MCP SDK run everywhere. The others cannot behave differently from one SDK to the next, so they
+run at the two far ends only: newest Python with newest SDK, oldest Python with oldest SDK.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+OLDEST, NEWEST = (3, 10), (3, 13)
+SDKS = ("1.26", "1.30", "2.3")
+
+# Folders below tests/ that do not meet the SDK. A folder that is not named here runs everywhere.
+INDEPENDENT_OF_THE_SDK = frozenset({"calllog", "dashboards", "docs", "ground", "packaging", "report", "start"})
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One Python with one SDK; ``whole``: the independent suites too."""
+
+    python: tuple[int, int]
+    sdk: str
+    whole: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"py{self.python[0]}.{self.python[1]}-mcp{self.sdk}"
+
+
+def quick(oldest: tuple[int, int], newest: tuple[int, int]) -> list[Environment]:
+    """``make test``: three SDKs on the newest Python at hand, the outer two on the oldest."""
+    return [
+        Environment(newest, "2.3", whole=True),
+        Environment(newest, "1.30"),
+        Environment(newest, "1.26"),
+        *([] if oldest == newest else [Environment(oldest, "2.3"), Environment(oldest, "1.26", whole=True)]),
+    ]
+
+
+def full(pythons: list[tuple[int, int]]) -> list[Environment]:
+    """``make test-matrix``: every Python with every SDK, everything in each."""
+    return [Environment(python, sdk, whole=True) for python in pythons for sdk in SDKS]
