@@ -77,7 +77,7 @@ def total(files: list[Path]) -> dict[str, Any]:
 
 
 def _sum(left: Any, right: Any) -> Any:
-    if isinstance(right, dict):
-        left = left or {}
+    if isinstance(left, dict) or isinstance(right, dict):
+        left, right = left or {}, right or {}
         return {name: _sum(left.get(name), right.get(name)) for name in left.keys() | right.keys()}
     return (left or 0) + (right or 0)

@@ -1,0 +1,107 @@
+"""``otel-mcp demo``: misbehaving servers, an agent that knows nothing of this package, and what can be seen of it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from otel_mcp._demo import agent, report
+from otel_mcp._demo.cast import CAST, Stage, import_path, staged
+from otel_mcp._demo.screen import live
+from otel_mcp._demo.watch import Endpoint
+
+STILL_WAITING = 5  # seconds; the default of 30 would show one record in a demo of 40
+_EXIT_LIMIT = 15.0  # seconds that the agent may take to close its connections: some of its servers do not answer
+_REDRAW = 0.5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``otel-mcp demo``."""
+    parser.add_argument("--seconds", type=float, default=40.0, metavar="N", help="how long the agent works (40)")
+    parser.add_argument("--folder", type=Path, help="where the call log and everything else goes (a new one)")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Runs the demo to its end or to Ctrl-C. Returns 0, or 2 if something that it needs is missing."""
+    missing = [name for name in ("mcp", "rich") if importlib.util.find_spec(name) is None]
+    if missing:
+        print(f"The demo needs {' and '.join(missing)}: pip install 'otel-mcp-client[demo]'", file=sys.stderr)
+        return 2
+    folder = given.folder or Path(tempfile.mkdtemp(prefix="otel-mcp-demo-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "calls.jsonl"
+    with staged(folder, _environment()) as stage, _agent(stage, log, given.seconds) as process:
+        _watch(stage, process, log, given.seconds)
+    print()
+    print(report.text(report.read(log)))
+    print()
+    print(f"The call log, one line an event: {log}")
+    return 0
+
+
+def _environment() -> dict[str, str]:
+    """Ours, without settings that would make the demo export to somebody's collector or bind somebody's port."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
+    return {**clean, **import_path()}
+
+
+@contextmanager
+def _agent(stage: Stage, log: Path, seconds: float) -> Iterator[subprocess.Popen[bytes]]:
+    """The agent, told by its environment alone to be watched."""
+    (stage.folder / "targets").mkdir(exist_ok=True)
+    watched = {
+        "OTEL_MCP_ENABLED": "true",
+        "OTEL_MCP_CALL_LOG": str(log),
+        "OTEL_MCP_CONNECTORS": stage.connectors(),
+        "OTEL_MCP_STILL_WAITING": str(STILL_WAITING),
+        "OTEL_MCP_TARGETS": str(stage.folder / "targets"),
+        "OTEL_SERVICE_NAME": "demo-agent",
+    }
+    command = [sys.executable, str(agent.__file__), str(stage.folder / "agent.json"), "--seconds", str(seconds)]
+    with (stage.folder / "agent.log").open("wb") as output:
+        environment = {**_environment(), **watched}
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
+        )
+        try:
+            yield process
+        finally:
+            _end(process)
+
+
+def _watch(stage: Stage, process: subprocess.Popen[bytes], log: Path, seconds: float) -> None:
+    """Shows what the endpoint says until the agent has ended, its time is long over, or the user has seen enough."""
+    endpoint = Endpoint(stage.folder / "targets")
+    end = time.monotonic() + seconds
+    announced = False
+    try:
+        with live({role.name: role.plot for role in CAST}) as draw:
+            while process.poll() is None and time.monotonic() < end + _EXIT_LIMIT:
+                rows = endpoint.rows()
+                if endpoint.url is not None and not announced:
+                    announced = True
+                    print(f"An agent works with {len(CAST)} MCP servers for {seconds:g} s.")
+                    print(f"endpoint  {endpoint.url}")
+                    print(f"call log  {log}", flush=True)
+                if rows is not None:
+                    draw(rows, max(0.0, end - time.monotonic()))
+                time.sleep(_REDRAW)
+    except KeyboardInterrupt:
+        return
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_EXIT_LIMIT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,135 @@
+"""The report at the end: what the call log says, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+Event = dict[str, Any]
+
+
+def read(log: Path) -> list[Event]:
+    """The events in a call log, none if there is no such file; a torn or foreign line is left out."""
+    events: list[Event] = []
+    if log.exists():
+        for line in log.read_text(encoding="utf-8").splitlines():
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(event, dict) and "event" in event:
+                events.append(event)
+    return events
+
+
+def totals(events: Iterable[Event]) -> dict[str, Counter[str]]:
+    """Connector to outcome to number of calls."""
+    counted: dict[str, Counter[str]] = defaultdict(Counter)
+    for call in _only(events, "call"):
+        counted[call["connector"]][call["outcome"]] += 1
+    return dict(sorted(counted.items()))
+
+
+def text(events: list[Event]) -> str:
+    """The whole report."""
+    parts = [_table(totals(events)), _deadlines(events), _next_steps(events)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _only(events: Iterable[Event], kind: str) -> list[Event]:
+    return [event for event in events if event["event"] == kind]
+
+
+def _table(counted: dict[str, Counter[str]]) -> str:
+    if not counted:
+        return "No call was recorded."
+    outcomes = [outcome for outcome in _ORDER if any(counts[outcome] for counts in counted.values())]
+    width = max(map(len, counted))
+    head = f"{'':{width}}  calls  " + "  ".join(f"{outcome:>{_COLUMN}}" for outcome in outcomes)
+    lines = ["Calls by connector and outcome", "", head]
+    for connector, counts in counted.items():
+        cells = "  ".join(f"{counts[outcome] or '':>{_COLUMN}}" for outcome in outcomes)
+        lines.append(f"{connector:{width}}  {counts.total():5}  {cells}".rstrip())
+    return "\n".join(lines)
+
+
+_ORDER = ("ok", "tool_error", "error", "deadline", "cancelled", "disconnected", "orphaned", "rejected")
+_COLUMN = max(map(len, _ORDER))
+
+
+def _deadlines(events: list[Event]) -> str:
+    fallen = Counter(
+        (call["connector"], call.get("tool"), call.get("limit"), call.get("limit_source"))
+        for call in _only(events, "call")
+        if call["outcome"] == "deadline"
+    )
+    if not fallen:
+        return "No call ran into a time limit."
+    lines = ["Where the deadlines fell", ""]
+    for (connector, tool, limit, source), number in fallen.most_common():
+        clock = f"limit {_seconds(limit)} set by {source}" if source else f"limit {_seconds(limit)}"
+        lines.append(f"{number:4} x {connector}, tool {tool}, {clock}")
+    return "\n".join(lines)
+
+
+def _next_steps(events: list[Event]) -> str:
+    steps = [*_late(events), *_hanging(events), *_without_limit(events), *_refused(events), *_dying(events)]
+    return "\n".join(["What to look at next", "", *(f"- {step}" for step in steps)]) if steps else ""
+
+
+def _late(events: list[Event]) -> Iterable[str]:
+    for connector, late in _by_connector(_only(events, "late_response")).items():
+        worst = max(event["delay"] or 0.0 for event in late)
+        yield (
+            f"{connector}: {len(late)} answers came after the limit, at most {worst:.1f} s late. "
+            "The server is slow, not dead: a longer limit would have had them."
+        )
+
+
+def _hanging(events: list[Event]) -> Iterable[str]:
+    answered_late = {(event["connector"], event["id"]) for event in _only(events, "late_response")}
+    cut = [call for call in _only(events, "call") if call["outcome"] == "deadline"]
+    silent = [call for call in cut if (call["connector"], call["id"]) not in answered_late]
+    for connector, calls in _by_connector(silent).items():
+        tools = ", ".join(sorted({str(call.get("tool")) for call in calls}))
+        yield f"{connector}: {len(calls)} calls of {tools} were never answered. A longer limit would only wait longer."
+
+
+def _without_limit(events: list[Event]) -> Iterable[str]:
+    oldest: dict[tuple[str, str], float] = {}
+    for waiting in _only(events, "still_waiting"):
+        if waiting.get("limit") is None:
+            key = (waiting["connector"], str(waiting.get("tool") or waiting.get("method")))
+            oldest[key] = max(oldest.get(key, 0.0), waiting.get("age") or 0.0)
+    for (connector, what), age in oldest.items():
+        yield f"{connector}: {what} was still open after {age:.0f} s, and nobody had set a limit. Set one."
+
+
+def _refused(events: list[Event]) -> Iterable[str]:
+    refused = [call for call in _only(events, "call") if call["outcome"] == "tool_error"]
+    for connector, calls in _by_connector(refused).items():
+        tools = ", ".join(sorted({str(call.get("tool")) for call in calls}))
+        yield f"{connector}: {len(calls)} calls of {tools} were refused. The server is well: look at the arguments."
+
+
+def _dying(events: list[Event]) -> Iterable[str]:
+    lost = [call for call in _only(events, "call") if call["outcome"] in ("disconnected", "orphaned")]
+    for connector, calls in _by_connector(lost).items():
+        codes = {end["exit_code"] for end in _only(events, "session_end") if end["connector"] == connector}
+        known = ", ".join(str(code) for code in sorted(codes - {None}))
+        reason = f" The server's exit code was {known}." if known else ""
+        yield f"{connector}: {len(calls)} calls were open when the connection went.{reason} Look at the server's log."
+
+
+def _by_connector(events: Iterable[Event]) -> dict[str, list[Event]]:
+    grouped: dict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        grouped[event["connector"]].append(event)
+    return dict(sorted(grouped.items()))
+
+
+def _seconds(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:g} s"
