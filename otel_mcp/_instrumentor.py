@@ -1,0 +1,64 @@
+"""The instrumentor that OpenTelemetry's own tools load: entry point ``otel_mcp``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from typing import Any
+
+from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
+
+_lock = threading.Lock()
+
+
+class OtelMcpInstrumentor(BaseInstrumentor):  # type: ignore[misc] # the base class is not typed
+    """Watches MCP client sessions.
+
+    Unlike its base class it is silently idempotent: the start file, ``opentelemetry-instrument``, ``otel-mcp run`` and
+    code may all be in use at once, and a second one is no mistake worth a warning.
+    """
+
+    def instrumentation_dependencies(self) -> Collection[str]:
+        """The SDK versions that are observed."""
+        return ("mcp >= 1.19, < 3",)
+
+    def instrument(self, **kwargs: Any) -> None:
+        """Start watching; `tracer_provider`, `meter_provider` and `logger_provider` are used where given.
+
+        The MCP SDK may be imported later, so no dependency is checked here.
+        """
+        with _lock:
+            if self.is_instrumented_by_opentelemetry:
+                self._use(kwargs)
+            else:
+                super().instrument(**{**kwargs, "skip_dep_check": True})
+
+    def uninstrument(self, **kwargs: Any) -> None:
+        """Stop watching: also what the start file has put in place."""
+        with _lock:
+            self._is_instrumented_by_opentelemetry = True  # the start file does not come through here
+            super().uninstrument(**kwargs)
+
+    def _instrument(self, **kwargs: Any) -> None:
+        from otel_mcp._start import autostart
+
+        self._use(kwargs)
+        autostart.arm()
+
+    def _uninstrument(self, **kwargs: Any) -> None:
+        from otel_mcp._start import autostart, runtime
+
+        autostart.disarm()
+        runtime.stop()
+        runtime.forget_given()
+
+    def _use(self, given: dict[str, Any]) -> None:
+        from otel_mcp._start.runtime import use_providers
+
+        use_providers(
+            {
+                "traces": given.get("tracer_provider"),
+                "metrics": given.get("meter_provider"),
+                "logs": given.get("logger_provider"),
+            }
+        )

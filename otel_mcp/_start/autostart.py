@@ -1,0 +1,75 @@
+"""The start file's other half: what is put in place in every Python process that runs with the variable set.
+
+That is one entry in `sys.meta_path` and nothing else, so this module imports only what the interpreter has loaded
+anyway. The rest comes when `mcp` or a host is imported, and runs when the first client session begins.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from otel_mcp._start.imports import forget_all, when_imported
+
+_OFF = ("", "0", "false", "no", "off")
+_ON = ("1", "true", "yes", "on")
+
+
+def arm() -> None:
+    """Watch this process: patch the MCP SDK and the hosts as they are imported, now if they have been already."""
+    when_imported("mcp", _mcp_is_imported)
+    _arm_hosts()
+
+
+def disarm() -> None:
+    """The inverse of `arm`: no module is waited for any more, and no patch is left."""
+    forget_all()
+    if "otel_mcp._sdk" in sys.modules:
+        from otel_mcp import _sdk
+
+        _sdk.uninstall()
+    if "otel_mcp._hosts.registry" in sys.modules:
+        from otel_mcp._hosts import registry
+
+        registry.uninstall()
+
+
+def arm_if_enabled() -> None:
+    """`arm` if ``OTEL_MCP_ENABLED`` says so and ``OTEL_PYTHON_DISABLED_INSTRUMENTATIONS`` does not name us.
+
+    A value that is neither true nor false is said once `mcp` is imported: every other Python process, pip among
+    them, has no use for the complaint.
+    """
+    if _is_disabled():
+        return
+    value = os.environ.get("OTEL_MCP_ENABLED", "").strip().lower()
+    if value in _ON:
+        arm()
+    elif value not in _OFF:
+        when_imported("mcp", _complain)
+
+
+def _is_disabled() -> bool:
+    names = os.environ.get("OTEL_PYTHON_DISABLED_INSTRUMENTATIONS", "").split(",")
+    return any(name.strip() in ("otel_mcp", "*") for name in names)
+
+
+def _mcp_is_imported() -> None:
+    from otel_mcp import _sdk
+    from otel_mcp._observe.scopes import on_first_use
+    from otel_mcp._start.runtime import ensure_started
+
+    on_first_use(ensure_started)
+    _sdk.install()
+
+
+def _arm_hosts() -> None:
+    pass
+
+
+def _complain() -> None:
+    from otel_mcp._ground.settings import Settings
+    from otel_mcp._start.notices import say
+
+    for complaint in Settings.from_environment().complaints:
+        say(complaint)

@@ -1,0 +1,32 @@
+"""What the user has to be told about start-up and configuration: one line on stderr, each once a process."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from typing import Final
+
+from otel_mcp._ground.guard import logger
+
+_MAX_SAID: Final = 200
+"""Texts remembered; more different ones would be a flood, and are not said."""
+
+_said: set[str] = set()
+_lock = threading.Lock()
+
+
+def say(text: str) -> None:
+    """Write ``otel_mcp: text`` to stderr unless it was said before; never raises.
+
+    The text goes to the logger as INFO too and not as WARNING: a program that logs to its stdout would otherwise
+    find our lines there.
+    """
+    with _lock:
+        if text in _said or len(_said) >= _MAX_SAID:
+            return
+        _said.add(text)
+    logger.info("%s", text)
+    with contextlib.suppress(Exception):  # stderr may be None, closed, or an object of the program's own
+        sys.stderr.write(f"otel_mcp: {text}\n")
+        sys.stderr.flush()

@@ -1,0 +1,74 @@
+"""`OTEL_MCP_TARGETS`: a folder in which each process names its endpoint for Prometheus' ``file_sd_configs``.
+
+One file a process, written whole and renamed into place, because Prometheus reads the folder at any moment. The file
+goes when the endpoint does; one left by a process that was killed is removed by the next that starts on this machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Final
+
+from otel_mcp._start.notices import say
+
+_PREFIX: Final = "otel-mcp-"
+
+
+class Target:
+    """This process' entry, `<folder>/otel-mcp-<host>-<pid>.json`."""
+
+    def __init__(self, folder: str, address: str, service: str) -> None:
+        self._folder = Path(folder)
+        self._pid = os.getpid()
+        self._path = self._folder / f"{_own_prefix()}{self._pid}.json"
+        try:
+            self._write(address, service)
+            self._sweep()
+        except OSError as error:
+            say(
+                f"OTEL_MCP_TARGETS={folder!r} cannot be written ({error.strerror or error}); "
+                f"Prometheus has to be told of {address} another way"
+            )
+
+    def remove(self) -> None:
+        """Take the entry away; a forked child leaves its parent's alone."""
+        if os.getpid() == self._pid:
+            with contextlib.suppress(OSError):
+                self._path.unlink(missing_ok=True)
+
+    def _write(self, address: str, service: str) -> None:
+        # The pid is a label that Prometheus shows on its targets page and drops before storing: a stored one would
+        # start new series with every process.
+        entry = [{"targets": [address], "labels": {"service": service, "__meta_otel_mcp_pid": str(self._pid)}}]
+        unfinished = self._path.with_suffix(".tmp")
+        unfinished.write_text(json.dumps(entry) + "\n", encoding="utf-8")
+        unfinished.replace(self._path)
+
+    def _sweep(self) -> None:
+        prefix = _own_prefix()
+        for path in self._folder.glob(f"{prefix}*.json"):
+            pid = path.stem[len(prefix) :]
+            if pid.isdigit() and not _is_alive(int(pid)):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
+def _own_prefix() -> str:
+    # The machine's name, because a folder shared between containers holds the same pids for different processes.
+    return f"{_PREFIX}{socket.gethostname()}-"
+
+
+def _is_alive(pid: int) -> bool:
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
