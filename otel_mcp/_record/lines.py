@@ -31,7 +31,7 @@ def encode(
     """The record as UTF-8 JSON with its newline, at most `MAX_LOG_LINE` bytes.
 
     Where it would be longer, the longest texts are shortened (they end in ``…``), then long lists lose their tail,
-    then the largest fields become null. The common fields always stay.
+    then the largest fields are left out. The common fields always stay.
     """
     record: dict[str, object] = {"schema": LOG_SCHEMA, "event": event, "time": rfc3339(time_ns), **common}
     record["connector"] = connector
@@ -107,9 +107,9 @@ def _shorten_list(record: dict[str, object]) -> bool:
 
 
 def _drop_largest(record: dict[str, object]) -> bool:
-    droppable = [key for key, value in record.items() if key not in LOG_COMMON and value is not None]
+    droppable = [key for key in record if key not in LOG_COMMON]
     if not droppable:
         return False
     largest = max(droppable, key=lambda key: len(_dump({key: record[key]})))
-    record[largest] = None
+    del record[largest]
     return True
