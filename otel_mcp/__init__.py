@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from otel_mcp._instrumentor import OtelMcpInstrumentor
+    from otel_mcp._ledger.statistics import Statistics
 
 __all__ = ["OtelMcpInstrumentor", "__version__", "connector", "instrument", "statistics", "uninstrument"]
 
@@ -45,11 +46,12 @@ def connector(name: str) -> AbstractContextManager[None]:
     return named(NAME, name)
 
 
-def statistics() -> Any:
+def statistics() -> Statistics:
     """A frozen snapshot of what this process has seen: connectors, calls by outcome, what is open now."""
     from otel_mcp._ledger.ledger import ledger
+    from otel_mcp._ledger.statistics import snapshot
 
-    return ledger.statistics()
+    return snapshot(ledger)
 
 
 def __getattr__(name: str) -> Any:

@@ -95,6 +95,7 @@ def _start_once(runtime: _Runtime) -> None:
 
 
 def _start(runtime: _Runtime) -> None:
+    from otel_mcp._ledger.ledger import ledger
     from otel_mcp._record.recorder import recorder
 
     settings = Settings.from_environment()
@@ -104,6 +105,8 @@ def _start(runtime: _Runtime) -> None:
     _exit.arm(stop)
     service, instance = service_name(os.environ), uuid.uuid4().hex
     recorder.settings = settings
+    ledger.name_rules = settings.connectors
+    ledger.labels.tool_labels = settings.tool_labels
     if settings.call_log is not None:
         from otel_mcp._record.calllog import CallLog
 
@@ -120,11 +123,11 @@ def _start(runtime: _Runtime) -> None:
 
 
 def _stop(runtime: _Runtime, deadline: float) -> None:
-    from otel_mcp._ledger.ledger import ledger
+    from otel_mcp._observe.shutdown import close_open_calls
     from otel_mcp._record.recorder import recorder
 
     with guarded("exit", "the calls that were still open"):
-        ledger.close_open_calls()
+        close_open_calls()
     providers, runtime.providers = runtime.providers, None
     recorder.before_attempt = None
     if providers is not None:
@@ -155,7 +158,7 @@ def _after_fork_in_child() -> None:
         if parent.call_log is not None:
             parent.call_log.reset_after_fork()
         recorder.reset()
-        ledger.reset_after_fork()
+        ledger.reset()
         recorder.before_attempt = ensure_started
 
 
