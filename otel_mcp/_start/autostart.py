@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from otel_mcp._start.imports import forget_all, when_imported
+from otel_mcp._start.imports import forget_all, settle, when_imported
 
 _OFF = ("", "0", "false", "no", "off")
 _ON = ("1", "true", "yes", "on")
@@ -18,7 +18,6 @@ _ON = ("1", "true", "yes", "on")
 def arm() -> None:
     """Watch this process: patch the MCP SDK and the hosts as they are imported, now if they have been already."""
     when_imported("mcp", _mcp_is_imported)
-    _arm_hosts()
 
 
 def disarm() -> None:
@@ -60,11 +59,21 @@ def _mcp_is_imported() -> None:
     from otel_mcp._start.runtime import ensure_started
 
     on_first_use(ensure_started)
+    on_first_use(settle)
     _sdk.install()
+    _arm_hosts()
 
 
 def _arm_hosts() -> None:
-    pass
+    """Wait for the hosts. The adapters themselves are read now, since by now `mcp` is wanted: a client may follow."""
+    from functools import partial
+
+    from otel_mcp._ground.settings import Settings
+    from otel_mcp._hosts import registry
+
+    for adapter in registry.adapters(Settings.from_environment().hosts):
+        for module in adapter.MODULES:
+            when_imported(module, partial(registry.install, adapter))
 
 
 def _complain() -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # typing and importlib would cost each start milliseconds
     from typing import Any
 
 _waiting: dict[str, list[Callable[[], None]]] = {}
+_half_loaded: list[tuple[ModuleType, Callable[[], None]]] = []
+"""Modules whose code was running when somebody began to wait for them: a host that imports `mcp` at its top."""
 
 
 def when_imported(name: str, callback: Callable[[], None]) -> None:
@@ -27,12 +29,29 @@ def when_imported(name: str, callback: Callable[[], None]) -> None:
     The same callback is kept once. What it raises is counted as a fault of ours and goes no further.
     """
     module = sys.modules.get(name)
-    if module is not None and not _is_loading(module):
-        _run(callback)
+    if module is not None:
+        if _is_loading(module):
+            _half_loaded.append((module, callback))
+            _stand_first()
+        else:
+            _run(callback)
         return
     callbacks = _waiting.setdefault(name, [])
     if callback not in callbacks:
         callbacks.append(callback)
+    _stand_first()
+
+
+def settle() -> None:
+    """Run what waits for modules that were half loaded and have finished since; asked at imports and sessions."""
+    for entry in list(_half_loaded):
+        module, callback = entry
+        if not _is_loading(module) and entry in _half_loaded:
+            _half_loaded.remove(entry)
+            _run(callback)
+
+
+def _stand_first() -> None:
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
 
@@ -40,6 +59,7 @@ def when_imported(name: str, callback: Callable[[], None]) -> None:
 def forget_all() -> None:
     """Take the finder out and drop every callback that has not run."""
     _waiting.clear()
+    _half_loaded.clear()
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
 
@@ -61,6 +81,8 @@ class _Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        if _half_loaded:
+            settle()
         if name not in _waiting:
             return None
         for finder in list(sys.meta_path):
