@@ -240,6 +240,7 @@ class Ledger:
         self.calls = {}
         self.cutoffs = Sets(self.labels)
         self._targets = {}
+        self.opened = _nothing
 
     def attempts(self) -> list[Attempt]:
         """Every request that is open, orphans whose caller still waits included."""

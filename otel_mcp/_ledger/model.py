@@ -154,6 +154,8 @@ class Call:
     trace_id: int = 0
     span_id: int = 0
     ended: bool = False
+    loop: Any = None
+    """The event loop and thread it was made on."""
     hidden_verdict: Verdict | None = None
     """How the SDK's hidden listing ended, where it did not end well."""
     verdict: Verdict | None = None
@@ -226,6 +228,7 @@ class Attempt:
     ended: bool = False
     verdict: Verdict | None = None
     orphaned: bool = False
+    loop: Any = None
     overlaps: list[int] = field(default_factory=list)
     next_report: float = 0.0
     uri: str | None = None

@@ -10,6 +10,7 @@ from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.verdicts import LEFT_BEHIND, Verdict
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import LOST, VALIDATE, WAIT, WRITE, Attempt, Call, Session, now
+from otel_mcp._observe import loops
 from otel_mcp._record import events
 from otel_mcp._record.recorder import recorder
 
@@ -41,6 +42,8 @@ def begin(
     attempt.session_gone = session.state == LOST or session.retired
     if call is not None:
         _join(call, attempt, moment)
+    else:
+        attempt.loop = loops.current()
     if probe is not None:
         attempt.started_ns = time.time_ns()
         session.probes[key] = attempt
@@ -158,6 +161,8 @@ def _finish(attempt: Attempt, verdict: Verdict, moment: float) -> None:
         call.outcomes.append(verdict.outcome.value)
         call.answered_last = verdict.outcome in ANSWERED
         call.cause = attempt.cause or verdict.cause or call.cause
+        if verdict.limit is not None and verdict.limit_source is not None:
+            call.limits.setdefault(verdict.limit_source, verdict.limit)
         if verdict.outcome is Outcome.OK and attempt.method == n.TOOLS_CALL:
             call.enter(VALIDATE, moment)
     if attempt.within is not None and verdict.outcome is not Outcome.OK:

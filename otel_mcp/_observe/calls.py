@@ -10,6 +10,7 @@ from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.verdicts import LEFT_BEHIND, Verdict, of_call
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import WAIT, Call, Connector, Session, now
+from otel_mcp._observe import loops
 from otel_mcp._record.recorder import recorder
 
 CURRENT: Final[ContextVar[Call | None]] = ContextVar("otel_mcp_call", default=None)
@@ -25,6 +26,7 @@ def begin(
     call = Call(connector, method, target)
     call.name = name
     call.layered = layered
+    call.loop = loops.current()
     ledger.open_call(call)
     if session is not None:
         call.session = session

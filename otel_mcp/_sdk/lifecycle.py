@@ -8,6 +8,7 @@ from typing import Any
 
 from otel_mcp._ground.guard import guarded
 from otel_mcp._ground.patching import Switch
+from otel_mcp._ledger.model import now
 from otel_mcp._observe import sessions
 from otel_mcp._sdk import link
 
@@ -50,6 +51,28 @@ def wrap_exit(original: Any, switch: Switch, untold: Untold) -> Any:
                 sessions.closed(session, untold(self), details[1] if len(details) > 1 else None)
 
     return __aexit__
+
+
+def wrap_held(original: Any, switch: Switch, name_of: Callable[..., str | None]) -> Any:
+    """For what handles a server's request or notification: named while it runs, since it may hold the receive loop."""
+
+    @functools.wraps(original)
+    async def handle(self: Any, *args: Any, **kwargs: Any) -> Any:
+        session = link.known(self) if switch.on else None
+        name = None
+        if session is not None:
+            with guarded("sessions", "who holds the receive loop"):
+                session.heard(now())
+                name = name_of(*args)
+        if session is None or name is None:
+            return await original(self, *args, **kwargs)
+        session.holds.append(name)
+        try:
+            return await original(self, *args, **kwargs)
+        finally:
+            session.holds.remove(name)
+
+    return handle
 
 
 def wrap_noise(original: Any, switch: Switch) -> Any:

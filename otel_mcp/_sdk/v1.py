@@ -137,6 +137,20 @@ def _normal(key: Any) -> Any:
     return int(key) if isinstance(key, str) and key.isdecimal() else key
 
 
+def wrap_incoming(original: Any, switch: Switch) -> Any:
+    """For `_handle_incoming`: the host's message handler runs inside the receive loop."""
+    return lifecycle.wrap_noise(lifecycle.wrap_held(original, switch, _method), switch)
+
+
+def _method(message: Any) -> str | None:
+    """The method of a server's notification; a responder is named by `_received_request`, an exception has none."""
+    return getattr(getattr(message, "root", None), "method", None)
+
+
+def _request_method(responder: Any) -> str | None:
+    return _method(getattr(responder, "request", None))
+
+
 def patches(switch: Switch) -> list[Patch]:
     """The rows that only 1.x has."""
     major = V1()
@@ -153,6 +167,8 @@ def patches(switch: Switch) -> list[Patch]:
         row("__aexit__", lambda original: lifecycle.wrap_exit(original, switch, untold)),
         row("_receive_loop", lambda original: wrap_receive_loop(original, switch)),
         row("_handle_response", lambda original: wrap_handle_response(original, switch)),
-        row("_handle_incoming", lambda original: lifecycle.wrap_noise(original, switch)),
+        row("_handle_incoming", lambda original: wrap_incoming(original, switch)),
+        row("_received_request", lambda original: lifecycle.wrap_held(original, switch, _request_method)),
+        row("_received_notification", lambda original: lifecycle.wrap_held(original, switch, _method)),
         Patch("mcp", "httpx", "AsyncHTTPTransport.handle_async_request", lambda o: http.wrap_transport(o, switch)),
     ]

@@ -221,6 +221,10 @@ def wrap_fan_out(original: Any, switch: Switch) -> Any:
     return _fan_out_closed
 
 
+def _method(context: Any, method: str, *rest: Any) -> str | None:
+    return method
+
+
 def untold(sdk_session: Any) -> list[Any]:
     """2.x tells every waiter."""
     return []
@@ -245,6 +249,8 @@ def patches(switch: Switch) -> list[Patch]:
         row("__aenter__", lambda original: wrap_session_enter(original, switch)),
         row("__aexit__", lambda original: lifecycle.wrap_exit(original, switch, untold)),
         row("adopt", lambda original: wrap_adopt(original, switch)),
+        row("_on_request", lambda original: lifecycle.wrap_held(original, switch, _method)),
+        row("_on_notify", lambda original: lifecycle.wrap_held(original, switch, _method)),
         row("_on_stream_exception", lambda original: lifecycle.wrap_noise(original, switch)),
         dispatcher("otel_span", lambda original: wrap_otel_span(original, switch)),
         dispatcher("JSONRPCDispatcher._resolve_pending", lambda original: wrap_resolve_pending(original, switch)),

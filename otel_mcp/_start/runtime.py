@@ -22,6 +22,7 @@ from otel_mcp._start.notices import say
 from otel_mcp._version import __version__
 
 if TYPE_CHECKING:
+    from otel_mcp._observe.watcher import Watcher
     from otel_mcp._record.calllog import CallLog
     from otel_mcp._start.providers import Providers
 
@@ -34,6 +35,7 @@ class _Runtime:
         self.started = False
         self.providers: Providers | None = None
         self.call_log: CallLog | None = None
+        self.watcher: Watcher | None = None
         self.given: dict[str, Any] = {}
 
 
@@ -96,6 +98,9 @@ def _start_once(runtime: _Runtime) -> None:
 
 def _start(runtime: _Runtime) -> None:
     from otel_mcp._ledger.ledger import ledger
+    from otel_mcp._observe.scopes import on_orphan
+    from otel_mcp._observe.waiting import orphaned
+    from otel_mcp._observe.watcher import Watcher
     from otel_mcp._record.recorder import recorder
 
     settings = Settings.from_environment()
@@ -120,12 +125,17 @@ def _start(runtime: _Runtime) -> None:
     )
     runtime.providers.use(runtime.given)
     recorder.before_attempt = runtime.providers.check
+    runtime.watcher = Watcher(settings.still_waiting)
+    ledger.opened = runtime.watcher.opened
+    on_orphan(orphaned)
 
 
 def _stop(runtime: _Runtime, deadline: float) -> None:
     from otel_mcp._observe.shutdown import close_open_calls
     from otel_mcp._record.recorder import recorder
 
+    if runtime.watcher is not None:
+        runtime.watcher.stop()
     with guarded("exit", "the calls that were still open"):
         close_open_calls()
     providers, runtime.providers = runtime.providers, None
