@@ -22,6 +22,7 @@ _OUR_FRAMES: Final = 40
 """Frames looked at: an export retried inside requests and urllib3 is about 20 deep."""
 
 _MAX_REASON: Final = 160
+_MAX_NESTING: Final = 10
 
 _SAID_BY_US: Final = ("Header format invalid",)
 """Beginnings of records whose case `standard` has already named; this one would print a header, maybe a secret."""
@@ -46,11 +47,12 @@ def _take_ours(record: logging.LogRecord) -> bool:
     if frame is None:
         return True
     if record.levelno >= logging.WARNING and not str(record.msg).startswith(_SAID_BY_US):
-        what = getattr(frame.f_locals.get("self"), "otel_mcp_what", None)
+        speaker = frame.f_locals.get("self")
+        what = getattr(speaker, "otel_mcp_what", None)
         if what is None:
             say(_one_line(record))
         else:
-            _say_failure(what, record)
+            _say_failure(what, speaker, record)
     return False
 
 
@@ -68,16 +70,45 @@ def _our_frame() -> FrameType | None:
 _failures: set[str] = set()
 
 
-def _say_failure(what: str, record: logging.LogRecord) -> None:
+def _say_failure(what: str, exporter: object, record: logging.LogRecord) -> None:
     if what not in _failures:
         _failures.add(what)
-        say(f"{what} cannot be sent ({_one_line(record)}); the program goes on, this is said once")
+        endpoint = getattr(exporter, "_endpoint", None)
+        where = f" to {_without_secrets(endpoint)}" if isinstance(endpoint, str) else ""
+        say(f"{what} cannot be sent{where} ({_reason(record)}); the program goes on, this is said once")
+
+
+def _reason(record: logging.LogRecord) -> str:
+    errors = [argument for argument in record.args or () if isinstance(argument, BaseException)]
+    if record.exc_info and record.exc_info[1] is not None:
+        errors.append(record.exc_info[1])
+    return _root(errors[0]) if errors else _one_line(record)
+
+
+def _root(error: BaseException) -> str:
+    """The innermost error's own words: requests wraps urllib3's error, which wraps the operating system's."""
+    for _ in range(_MAX_NESTING):
+        inside = (getattr(error, "reason", None), error.__cause__, error.__context__, *error.args[:1])
+        inner = next((each for each in inside if isinstance(each, BaseException)), None)
+        if inner is None:
+            break
+        error = inner
+    return _short(getattr(error, "strerror", None) or str(error) or type(error).__name__)
+
+
+def _without_secrets(endpoint: str) -> str:
+    scheme, separator, rest = endpoint.partition("://")
+    return scheme + separator + rest.partition("?")[0].rpartition("@")[2] if separator else endpoint
 
 
 def _one_line(record: logging.LogRecord) -> str:
     text = record.getMessage()
     if record.exc_info and record.exc_info[1] is not None:
         text += f" ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})"
+    return _short(text)
+
+
+def _short(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= _MAX_REASON else text[: _MAX_REASON - 1] + "…"
 

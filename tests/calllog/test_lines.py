@@ -44,7 +44,9 @@ def test_fields_may_be_a_function_that_is_called_when_the_line_is_made():
 
 
 def test_numbers_that_json_does_not_have_become_null():
-    _, record = line({"age": math.inf, "limit": math.nan, "elapsed": 1.23456789, "sent": True, "limits": {"sdk": math.inf}})
+    _, record = line(
+        {"age": math.inf, "limit": math.nan, "elapsed": 1.23456789, "sent": True, "limits": {"sdk": math.inf}}
+    )
     assert (record["age"], record["limit"], record["elapsed"], record["sent"]) == (None, None, 1.234568, True)
     assert record["limits"] == {"sdk": None}
 
@@ -86,7 +88,9 @@ json_like = st.recursive(
 )
 
 
-@given(fields=st.dictionaries(st.sampled_from(["id", "tool", "limits", "attempts", "cause"]), json_like), name=st.text())
+@given(
+    fields=st.dictionaries(st.sampled_from(["id", "tool", "limits", "attempts", "cause"]), json_like), name=st.text()
+)
 def test_whatever_the_fields_are_a_line_is_one_json_object_that_fits(fields, name):
     encoded = encode("call", NOON, name[:200], None, COMMON, fields)
     record = json.loads(encoded)

@@ -1,0 +1,108 @@
+"""Children that run start-up as a program does, and a collector they may send to."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+CLEAN = {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")}
+
+PRELUDE = """
+import json, os, sys, threading, time
+sys.path.insert(0, {here!r})
+import stand_in
+stand_in.install()
+from stand_in import bound, recorder
+from otel_mcp._start import runtime
+from otel_mcp._start.runtime import ensure_started
+
+def count(value=1, **labels):
+    bound["metrics"].get_meter("otel_mcp").create_counter("otel_mcp.client.calls").add(value, labels)
+
+def scrape(address=None, path="/metrics"):
+    import urllib.request
+    return urllib.request.urlopen(f"http://{{address or runtime.in_force()['endpoint']}}{{path}}", timeout=10).read().decode()
+"""
+
+
+@dataclass
+class Ended:
+    """How a child ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self):
+        """What start-up said, without its prefix."""
+        assert all(line.startswith("otel_mcp: ") for line in self.err.splitlines()), self.err
+        return [line.removeprefix("otel_mcp: ") for line in self.err.splitlines()]
+
+
+@pytest.fixture
+def child(tmp_path):
+    """Run a script in a Python of its own with these variables; the port is a free one unless it says otherwise."""
+
+    def run(script, *, prelude=True, arguments=(), python=sys.executable, timeout=60, **variables):
+        environment = {
+            **CLEAN,
+            "PYTHONPATH": str(ROOT),
+            "PYTHONWARNINGS": "error,ignore:This process:DeprecationWarning",
+            "OTEL_EXPORTER_PROMETHEUS_PORT": "0",
+            **variables,
+        }
+        environment = {key: value for key, value in environment.items() if value is not None}
+        text = (PRELUDE.format(here=str(HERE)) if prelude else "") + textwrap.dedent(script)
+        done = subprocess.run(
+            [python, *arguments, "-c", text],
+            capture_output=True, text=True, timeout=timeout, env=environment, cwd=tmp_path, check=False,
+        )  # fmt: skip
+        return Ended(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+class Collector:
+    """The receiver process and what it has taken."""
+
+    def __init__(self, folder, mode):
+        self.file = folder / f"otlp-{mode}.jsonl"
+        self.process = subprocess.Popen(
+            [sys.executable, str(ROOT / "tests/servers/otlp_receiver.py"), str(self.file), "--mode", mode],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.endpoint = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
+
+    def taken(self, signal=None):
+        if not self.file.exists():
+            return []
+        requests = [json.loads(line) for line in self.file.read_text().splitlines()]
+        return [request for request in requests if signal in (None, request["signal"])]
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def collector(tmp_path):
+    """Starts receivers (`ok`, `blackhole`, `error`) that end with the test."""
+    started = []
+
+    def start(mode="ok"):
+        started.append(Collector(tmp_path, mode))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.stop()
