@@ -127,7 +127,8 @@ def _keep(thing: Any) -> Any:
 
 # --- one exporter -------------------------------------------------------------------------------------------------
 def _exporters(signal: Signal) -> list[Any]:
-    made = [_exporter(signal, name) for name in signal.exporters(os.environ) if name != "prometheus"]
+    pulled = ("prometheus",) if signal is METRICS else ()
+    made = [_exporter(signal, name) for name in signal.exporters(os.environ) if name not in pulled]
     return [exporter for exporter in made if exporter is not None]
 
 

@@ -55,7 +55,7 @@ def child(tmp_path):
         environment = {
             **CLEAN,
             "PYTHONPATH": str(ROOT),
-            "PYTHONWARNINGS": "error,ignore:This process:DeprecationWarning",
+            "PYTHONWARNINGS": "error,ignore::ResourceWarning,ignore:This process:DeprecationWarning",
             "OTEL_EXPORTER_PROMETHEUS_PORT": "0",
             **variables,
         }

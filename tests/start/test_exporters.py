@@ -1,0 +1,246 @@
+"""The standard variables: what goes where, and what a wrong value costs."""
+
+import sys
+
+import pytest
+
+SPAN = 'bound["traces"].get_tracer("otel_mcp").start_span("tools/call add").end()\n'
+LOG = """
+from opentelemetry._logs import LogRecord
+bound["logs"].get_logger("otel_mcp").emit(LogRecord(timestamp=1, event_name="otel_mcp.call"))
+"""
+ALL = "ensure_started(); count(); " + SPAN + LOG
+
+
+def attributes(request, kind):
+    resource = request["body"][f"resource{kind}"][0]["resource"]
+    return {pair["key"]: next(iter(pair["value"].values())) for pair in resource["attributes"]}
+
+
+def test_with_an_otlp_endpoint_all_signals_go_there_and_metrics_are_served_too(child, collector):
+    receiver = collector()
+    ended = child(
+        ALL + "assert scrape()",
+        OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint,
+        OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20x",
+        OTEL_SERVICE_NAME="night agent",
+        OTEL_RESOURCE_ATTRIBUTES="deployment.environment=prod,service.name=other",
+    )
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    taken = {request["signal"]: request for request in receiver.taken()}
+    assert {signal: request["items"] for signal, request in taken.items()} == {
+        "traces": ["tools/call add"],
+        "metrics": ["otel_mcp.client.calls"],
+        "logs": ["otel_mcp.call"],
+    }
+    assert {request["headers"]["authorization"] for request in taken.values()} == {"Bearer x"}
+    resources = [attributes(taken[signal], f"{kind}") for signal, kind in
+                 (("traces", "Spans"), ("metrics", "Metrics"), ("logs", "Logs"))]  # fmt: skip
+    assert resources[0] == resources[1] == resources[2]
+    assert resources[0]["service.name"] == "night agent"
+    assert resources[0]["deployment.environment"] == "prod"
+    assert len(resources[0]["service.instance.id"]) == 32
+
+
+def test_an_endpoint_of_one_signal_configures_that_signal(child, collector):
+    receiver = collector()
+    ended = child(
+        "ensure_started()\n" + SPAN + "assert bound['logs'] is None",
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=f"{receiver.endpoint}/v1/traces",
+        OTEL_METRICS_EXPORTER="none",
+    )
+    assert (ended.code, ended.err) == (0, "")
+    assert [request["signal"] for request in receiver.taken()] == ["traces"]
+
+
+@pytest.mark.parametrize(("preference", "kind"), [("delta", "DELTA"), ("cumulative", "CUMULATIVE")])
+def test_metrics_have_the_temporality_asked_for_over_otlp_and_the_scrape_stays_cumulative(
+    child, collector, preference, kind
+):
+    receiver = collector()
+    ended = child(
+        "ensure_started(); count(); count(); assert 'calls_total 2.0' in scrape()",
+        OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint,
+        OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=preference,
+    )
+    assert (ended.code, ended.err) == (0, "")
+    [request] = receiver.taken("metrics")
+    [metric] = request["body"]["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]
+    assert metric["sum"]["aggregationTemporality"] == f"AGGREGATION_TEMPORALITY_{kind}"
+
+
+def test_metrics_exporters_may_be_none(child):
+    ended = child("ensure_started(); print(runtime.in_force()['metrics'])", OTEL_METRICS_EXPORTER="none")
+    assert (ended.code, ended.out, ended.err) == (0, "none\n", "")
+
+
+def test_the_console_exporter_writes_to_stderr_because_stdout_is_the_programs(child):
+    ended = child(
+        ALL,
+        OTEL_TRACES_EXPORTER="console",
+        OTEL_METRICS_EXPORTER="console",
+        OTEL_LOGS_EXPORTER="console",
+    )
+    assert (ended.code, ended.out) == (0, "")
+    for text in ("tools/call add", "otel_mcp.client.calls", "otel_mcp.call"):
+        assert text in ended.err
+
+
+@pytest.mark.parametrize(
+    ("sampler", "argument", "sent"),
+    [("always_off", None, 0), ("traceidratio", "0", 0), ("parentbased_always_on", None, 1), ("traceidratio", "1", 1),
+     ("parentbased_traceidratio", "0", 0), ("always_on", None, 1)],
+)  # fmt: skip
+def test_the_sampler_asked_for_decides(child, collector, sampler, argument, sent):
+    receiver = collector()
+    ended = child(
+        "ensure_started()\n" + SPAN,
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=f"{receiver.endpoint}/v1/traces",
+        OTEL_TRACES_SAMPLER=sampler,
+        OTEL_TRACES_SAMPLER_ARG=argument,
+        OTEL_METRICS_EXPORTER="none",
+    )
+    assert (ended.code, ended.err) == (0, "")
+    assert len(receiver.taken("traces")) == sent
+
+
+BAD = [
+    ({"OTEL_TRACES_EXPORTER": "zipkin9"},
+     "OTEL_TRACES_EXPORTER='zipkin9': no exporter of that name is installed; traces are not exported to it (otlp, "
+     "console and none always work, and prometheus for metrics)"),
+    ({"OTEL_TRACES_EXPORTER": "prometheus"},
+     "OTEL_TRACES_EXPORTER='prometheus': no exporter of that name is installed; traces are not exported to it (otlp, "
+     "console and none always work, and prometheus for metrics)"),
+    ({"OTEL_EXPORTER_PROMETHEUS_PORT": "94640"},
+     "OTEL_EXPORTER_PROMETHEUS_PORT='94640' is not a port from 0 to 65535; using 9464 instead"),
+    ({"OTEL_TRACES_EXPORTER": "console", "OTEL_TRACES_SAMPLER": "sometimes"},
+     "OTEL_TRACES_SAMPLER='sometimes' is not a known sampler; using parentbased_always_on instead"),
+    ({"OTEL_TRACES_EXPORTER": "console", "OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "half"},
+     "OTEL_TRACES_SAMPLER_ARG='half' is not a ratio from 0 to 1; using 1 instead"),
+    ({"OTEL_TRACES_EXPORTER": "console", "OTEL_BSP_SCHEDULE_DELAY": "soon"},
+     "OTEL_BSP_SCHEDULE_DELAY='soon' is not a number greater than 0; using 5000 instead"),
+    ({"OTEL_TRACES_EXPORTER": "console", "OTEL_BSP_MAX_QUEUE_SIZE": "10", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "20"},
+     "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=20 is more than the queue holds; using 10 instead"),
+    ({"OTEL_LOGS_EXPORTER": "console", "OTEL_BLRP_MAX_QUEUE_SIZE": "-1"},
+     "OTEL_BLRP_MAX_QUEUE_SIZE='-1' is not a number greater than 0.5; using 2048 instead"),
+    ({"OTEL_METRICS_EXPORTER": "console", "OTEL_METRIC_EXPORT_INTERVAL": "0"},
+     "OTEL_METRIC_EXPORT_INTERVAL='0' is not a number greater than 0; using 60000 instead"),
+    ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "localhost:4318"},
+     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT='localhost:4318' is not a URL like http://localhost:4318; "
+     "traces are not exported"),
+    ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "carrier-pigeon"},
+     "OTEL_EXPORTER_OTLP_PROTOCOL='carrier-pigeon' is not one of http/protobuf, grpc; using http/protobuf instead"),
+    ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_TIMEOUT": "10s"},
+     "OTEL_EXPORTER_OTLP_TIMEOUT='10s' is not a number greater than 0; using 10 instead"),
+    ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_COMPRESSION": "zip"},
+     "OTEL_EXPORTER_OTLP_COMPRESSION='zip' is not one of none, gzip, deflate; using none instead"),
+    ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_HEADERS": "a=1,secret"},
+     "OTEL_EXPORTER_OTLP_HEADERS: entry 2 is not of the form name=value; it is left out"),
+    ({"OTEL_MCP_TOOL_LABELS": "many"},
+     "OTEL_MCP_TOOL_LABELS='many' is not a whole number of 0 or more; using 200 instead"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("variables", "line"), BAD, ids=[next(reversed(variables)) for variables, _ in BAD])
+def test_a_wrong_value_is_one_line_and_the_program_goes_on(child, variables, line):
+    ended = child("ensure_started(); print('the program', flush=True); os._exit(0)", **variables)
+    said = [other for other in ended.lines if "is taken" not in other]  # the default port may be another process'
+    assert (ended.code, ended.out, said) == (0, "the program\n", [line])
+
+
+def test_a_temporality_that_is_none_is_one_line(child, collector):
+    ended = child(
+        "ensure_started()",
+        OTEL_EXPORTER_OTLP_ENDPOINT=collector().endpoint,
+        OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE="weekly",
+    )
+    assert ended.code == 0
+    [line] = ended.lines
+    assert "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE" in line.upper()
+    assert "weekly" in line.lower()
+
+
+def test_grpc_without_its_package_is_one_line_with_the_remedy(child):
+    ended = child(
+        """
+        sys.modules["opentelemetry.exporter.otlp.proto.grpc"] = None  # as if it were not installed
+        ensure_started()
+        print(runtime.in_force()["traces"])
+        """,
+        OTEL_TRACES_EXPORTER="otlp",
+        OTEL_EXPORTER_OTLP_PROTOCOL="grpc",
+    )
+    assert (ended.code, ended.out) == (0, "none\n")
+    assert ended.lines == [
+        "OTLP over gRPC was asked for and opentelemetry-exporter-otlp-proto-grpc is not installed; traces are not "
+        "exported (install it, or set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf and the endpoint's HTTP port)"
+    ]
+
+
+def test_a_prometheus_exporter_that_is_missing_is_one_line(child):
+    ended = child("""
+        sys.modules["opentelemetry.exporter.prometheus"] = None  # as if it were not installed
+        ensure_started()
+        print(runtime.in_force()["metrics"])
+    """)
+    assert (ended.code, ended.out) == (0, "none\n")
+    assert ended.lines == [
+        "no Prometheus endpoint: opentelemetry.exporter.prometheus is missing (install "
+        "opentelemetry-exporter-prometheus)"
+    ]
+
+
+def test_a_collector_that_is_not_there_is_one_line_a_signal_however_often_it_fails(child):
+    ended = child(
+        "ensure_started()\n"
+        "import logging; logging.basicConfig(stream=sys.stdout)\n"
+        f"for _ in range(3000): {SPAN}"
+        "print('the program')\n",
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="http://user:secret@127.0.0.1:9/v1/traces",
+        OTEL_METRICS_EXPORTER="none",
+    )
+    assert (ended.code, ended.out) == (0, "the program\n")
+    first, last = ended.lines
+    assert first in (
+        "traces cannot be sent to http://127.0.0.1:9/v1/traces (Connection refused); the program goes on, this is said "
+        "once",
+        "traces cannot be sent (Queue full, dropping Span.); the program goes on, this is said once",
+    )
+    assert last == "the last telemetry could not be sent within 2.0 s and is lost"
+
+
+def test_what_the_sdk_logs_about_the_programs_own_providers_is_left_alone(child):
+    ended = child(
+        """
+        import logging; logging.basicConfig(stream=sys.stdout, format="%(name)s")
+        from opentelemetry import trace
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+        class Failing(SpanExporter):
+            def export(self, spans):
+                raise RuntimeError("of the program")
+        ensure_started()
+        own = TracerProvider(shutdown_on_exit=False)
+        own.add_span_processor(BatchSpanProcessor(Failing()))
+        trace.set_tracer_provider(own)
+        recorder.before_attempt()
+        own.get_tracer("program").start_span("x").end()
+        own.shutdown()
+        """,
+        OTEL_TRACES_EXPORTER="console",
+    )
+    assert ended.code == 0, ended.err
+    assert "opentelemetry.sdk._shared_internal" in ended.out
+    assert "of the program" in ended.out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="exit codes of signals")
+def test_a_collector_that_answers_with_errors_is_one_line(child, collector):
+    receiver = collector("error")
+    ended = child(
+        "ensure_started()\n" + SPAN,
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=f"{receiver.endpoint}/v1/traces",
+        OTEL_METRICS_EXPORTER="none",
+    )
+    assert ended.code == 0
+    assert ended.lines[0].startswith(f"traces cannot be sent to {receiver.endpoint}/v1/traces (")
