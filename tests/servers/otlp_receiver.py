@@ -65,7 +65,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
 
-    def log_message(self, format, *args):
+    def log_message(self, *_):
         pass
 
 

@@ -28,7 +28,8 @@ def count(value=1, **labels):
 
 def scrape(address=None, path="/metrics"):
     import urllib.request
-    return urllib.request.urlopen(f"http://{{address or runtime.in_force()['endpoint']}}{{path}}", timeout=10).read().decode()
+    url = f"http://{{address or runtime.in_force()['endpoint']}}{{path}}"
+    return urllib.request.urlopen(url, timeout=10).read().decode()
 """
 
 
