@@ -70,7 +70,9 @@ def _session(session: Session | None) -> dict[str, Any]:
 def sentence(connector: str, fields: dict[str, Any]) -> str:
     """The same for a person."""
     what = f"{fields['method']} {fields['tool']}" if fields["tool"] else fields["method"]
-    limit = f"limit {fields['limit']:g} s ({fields['limit_source']})" if fields["limit"] is not None else "no limit known"
+    limit = (
+        f"limit {fields['limit']:g} s ({fields['limit_source']})" if fields["limit"] is not None else "no limit known"
+    )
     parts = [f"{what} on {connector} is still waiting after {fields['age']:.1f} s, phase {fields['phase']}, {limit}"]
     if fields["retired"]:
         parts.append("on a retired session: nobody will answer it")

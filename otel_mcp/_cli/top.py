@@ -1,0 +1,91 @@
+"""`otel-mcp top`: what is open now, oldest first."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from typing import Final
+
+from otel_mcp._cli.top_sources import Endpoint, Log, Picture, Row, Source, Unreadable
+
+_REFRESH: Final = 1.0
+"""Seconds between two looks. A scrape of a full endpoint takes tens of milliseconds of the watched program."""
+_DEFAULT: Final = "http://127.0.0.1:9464/metrics"
+_HEADINGS: Final = ("AGE", "CONNECTOR", "WHAT", "PHASE", "LIMIT", "HOLDER", "STATE", "NOTE")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The subcommand's own words."""
+    parser.add_argument("source", nargs="?", metavar="URL|FILE", help=f"an endpoint or a call log; default {_DEFAULT}")
+    parser.add_argument("--once", action="store_true", help="print once and end")
+    parser.add_argument("--json", action="store_true", help="print as JSON; implies --once")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Exit code: 0, or 2 where the source cannot be read."""
+    source = _source(arguments.source)
+    try:
+        if arguments.json:
+            print(json.dumps(source.look().to_json(), indent=2))
+        elif arguments.once or not sys.stdout.isatty():
+            print(render(source.look()))
+        else:
+            _watch(source)
+    except Unreadable as error:
+        print(f"otel-mcp top: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        pass  # the way out of a display that never ends
+    return 0
+
+
+def _source(given: str | None) -> Source:
+    chosen = given or os.environ.get("OTEL_MCP_CALL_LOG") or _DEFAULT
+    looks_like_url = "://" in chosen or (":" in chosen and not os.path.exists(chosen))  # noqa: PTH110 - a plain test
+    return Endpoint(chosen) if looks_like_url else Log(chosen)
+
+
+def _watch(source: Source) -> None:
+    while True:
+        text = render(source.look())
+        sys.stdout.write(f"\x1b[H\x1b[2J{text}\n")
+        sys.stdout.flush()
+        time.sleep(_REFRESH)
+
+
+def render(picture: Picture) -> str:
+    """The table as plain text."""
+    head = f"{picture.source}: {len(picture.rows)} open" if picture.rows else f"{picture.source}: nothing is open"
+    lines = [_HEADINGS, *(_cells(row) for row in picture.rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
+    table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    down = sorted(f"{name} {state}" for name, state in picture.states.items() if state not in {"ready", "closed"})
+    tail = [f"not ready: {', '.join(down)}"] if down else []
+    return "\n".join([head, *(table if picture.rows else []), *tail])
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    what = " ".join(part for part in (row.method, _printable(row.tool)) if part) or "call"
+    if row.count is not None and row.count > 1:
+        what = f"{row.count} x {what}"
+    limit = "-" if row.limit is None else f"{row.limit:g} s" + (f" {row.limit_source}" if row.limit_source else "")
+    return (
+        f"{row.age:.1f} s",
+        _printable(row.connector) or "-",
+        what,
+        row.phase or "-",
+        limit,
+        _printable(row.holder) or "-",
+        row.state or "-",
+        row.note or "-",
+    )
+
+
+def _printable(text: str | None) -> str | None:
+    """Names come from servers: nothing that moves the cursor, and no more than a column holds."""
+    if text is None:
+        return None
+    return "".join(character if character.isprintable() else "?" for character in text)[:60]

@@ -1,0 +1,230 @@
+"""What is open now, read from a scrape endpoint or from a call log that grows."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from otel_mcp._ground import catalogue as c
+from otel_mcp._ground import names as n
+
+_TIMEOUT: Final = 5.0
+"""Seconds for a scrape; an endpoint on this machine answers in milliseconds."""
+
+
+class Unreadable(Exception):
+    """The source cannot be read; the text says which, why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing that is open. Times in seconds, None = unknown."""
+
+    connector: str
+    method: str | None
+    tool: str | None
+    phase: str | None
+    age: float
+    limit: float | None
+    limit_source: str | None
+    holder: str | None
+    state: str | None = None
+    count: int | None = None
+    note: str | None = None
+    id: int | None = None
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Everything that is open at one moment, oldest first, and the connectors' states where they are known."""
+
+    source: str
+    rows: tuple[Row, ...]
+    states: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As `otel-mcp top --json` prints it."""
+        return {"source": self.source, "open": [asdict(row) for row in self.rows], "connectors": self.states}
+
+
+class Source(Protocol):
+    """Looks again each time it is asked."""
+
+    def look(self) -> Picture:
+        """What is open now. Raises Unreadable."""
+
+
+class Endpoint:
+    """A `/metrics` endpoint. It knows connectors, phases and methods, but no single call: labels are bounded."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url if "://" in url else f"http://{url}"
+        if self.url.count("/") < 3:
+            self.url += "/metrics"
+
+    def look(self) -> Picture:
+        """One scrape."""
+        gauges = _Gauges(self._fetch(), self.url)
+        rows = [*gauges.calls(), *gauges.requests()]
+        return Picture(self.url, tuple(sorted(rows, key=lambda row: -row.age)), gauges.states())
+
+    def _fetch(self) -> str:
+        if not self.url.startswith(("http://", "https://")):
+            raise Unreadable(f"{self.url} is not an http or https address")
+        try:
+            with urllib.request.urlopen(self.url, timeout=_TIMEOUT) as answer:  # noqa: S310 - checked above
+                text: str = answer.read().decode("utf-8", "replace")
+                return text
+        except (OSError, urllib.error.URLError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise Unreadable(
+                f"{self.url} does not answer ({reason}); is the watched program running, and is this its endpoint?"
+            ) from error
+
+
+class _Gauges:
+    def __init__(self, text: str, url: str) -> None:
+        from prometheus_client.parser import text_string_to_metric_families
+
+        wanted = {row.prometheus for row in (c.CALL_OLDEST_AGE, c.REQUEST_OLDEST_AGE, c.REQUEST_ACTIVE, c.LIMIT,
+                                             c.CONNECTOR_STATE, c.LOCK_WAITING, c.CALL_OVERDUE, c.HOOKS)}  # fmt: skip
+        self._samples: dict[str, list[tuple[dict[str, str], float]]] = {}
+        try:
+            for family in text_string_to_metric_families(text):
+                if family.name in wanted:
+                    samples = [(dict(sample.labels), float(sample.value)) for sample in family.samples]
+                    self._samples[family.name] = samples
+        except ValueError as error:
+            raise Unreadable(f"{url} does not serve Prometheus metrics ({error})") from error
+        if not self._samples:
+            raise Unreadable(f"{url} serves no metrics of otel_mcp; is it another program's endpoint?")
+
+    def _of(self, row: c.Instrument) -> list[tuple[dict[str, str], float]]:
+        return self._samples.get(row.prometheus, [])
+
+    def _by_connector(self, row: c.Instrument) -> dict[str, float]:
+        return {labels[_CONNECTOR]: value for labels, value in self._of(row)}
+
+    def states(self) -> dict[str, str]:
+        return {labels[_CONNECTOR]: labels[_label(n.STATE)] for labels, value in self._of(c.CONNECTOR_STATE) if value}
+
+    def calls(self) -> Iterator[Row]:
+        limits, overdue, waiting = (self._by_connector(row) for row in (c.LIMIT, c.CALL_OVERDUE, c.LOCK_WAITING))
+        states = self.states()
+        for labels, age in self._of(c.CALL_OLDEST_AGE):
+            if age > 0:
+                name, phase = labels[_CONNECTOR], labels[_label(n.PHASE)]
+                limit = limits.get(name)
+                note = "overdue" if overdue.get(name) else None
+                count = int(waiting.get(name, 0)) if phase == "lock" else None
+                yield Row(name, None, None, phase, age, limit or None, None, None, states.get(name), count, note)
+
+    def requests(self) -> Iterator[Row]:
+        active = {_pair(labels): int(value) for labels, value in self._of(c.REQUEST_ACTIVE)}
+        states = self.states()
+        for labels, age in self._of(c.REQUEST_OLDEST_AGE):
+            name, method = _pair(labels)
+            if age > 0:
+                yield Row(name, method, None, None, age, None, None, None, states.get(name), active.get((name, method)))
+
+
+def _label(attribute: str) -> str:
+    return attribute.replace(".", "_")
+
+
+_CONNECTOR: Final = _label(n.CONNECTOR)
+
+
+def _pair(labels: dict[str, str]) -> tuple[str, str]:
+    return labels[_CONNECTOR], labels[_label(n.MCP_METHOD_NAME)]
+
+
+class Log:
+    """A call log. It knows single calls, from the moment they were reported as still waiting."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._open: dict[tuple[Any, ...], tuple[float, dict[str, Any]]] = {}
+        self._position = 0
+        self._rest = b""
+        self._inode: int | None = None
+
+    def look(self) -> Picture:
+        """Read what was written since the last look."""
+        for line in self._new_lines():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue  # torn or foreign: the report counts these, here they would only flicker
+            if isinstance(entry, dict):
+                self._take(entry)
+        moment = time.time()
+        rows = [_row(entry, moment - seen) for seen, entry in self._open.values()]
+        return Picture(self.path, tuple(sorted(rows, key=lambda row: -row.age)))
+
+    def _new_lines(self) -> list[bytes]:
+        try:
+            with Path(self.path).open("rb") as file:
+                inode = os.fstat(file.fileno()).st_ino
+                size = file.seek(0, 2)
+                if inode != self._inode or size < self._position:
+                    self._position, self._rest, self._inode = 0, b"", inode  # rotated
+                file.seek(self._position)
+                data = self._rest + file.read()
+                self._position = file.tell()
+        except OSError as error:
+            raise Unreadable(f"the call log {self.path} cannot be read ({error.strerror})") from error
+        *lines, self._rest = data.split(b"\n")
+        return lines
+
+    def _take(self, entry: dict[str, Any]) -> None:
+        event = entry.get("event")
+        key: tuple[Any, ...] = (entry.get("instance"), entry.get("id"))
+        if event == "still_waiting":
+            if entry.get("id") is None:
+                key = (entry.get("instance"), entry.get("connector"), entry.get("method"), entry.get("generation"))
+            self._open[key] = (_seconds(entry.get("time")), entry)
+        elif event == "call":
+            self._open.pop(key, None)
+        elif event in {"session_end", "connect"}:
+            # A request that belongs to no call ends with its session's handshake, or with the session.
+            name, generation = entry.get("connector"), entry.get("generation")
+            for other in [k for k in self._open if len(k) == 4 and k[1] == name and k[3] == generation]:
+                del self._open[other]
+
+
+def _row(entry: dict[str, Any], since: float) -> Row:
+    notes = []
+    if entry.get("retired"):
+        notes.append("retired session")
+    if entry.get("loop_blocked"):
+        notes.append(f"loop blocked at {entry.get('blocked_at') or '?'}")
+    if entry.get("held_by"):
+        notes.append(f"held by {entry['held_by']}")
+    return Row(
+        str(entry.get("connector")),
+        entry.get("method"),
+        entry.get("tool"),
+        entry.get("phase"),
+        float(entry.get("age") or 0.0) + max(since, 0.0),
+        entry.get("limit"),
+        entry.get("limit_source"),
+        entry.get("lock_holder"),
+        note="; ".join(notes) or None,
+        id=entry.get("id"),
+    )
+
+
+def _seconds(text: Any) -> float:
+    try:
+        return datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return time.time()
