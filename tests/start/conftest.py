@@ -11,20 +11,25 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HERE = Path(__file__).parent
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")}
 
 PRELUDE = """
 import json, os, sys, threading, time
-sys.path.insert(0, {here!r})
-import stand_in
-stand_in.install()
-from stand_in import bound, recorder
+from otel_mcp._record.recorder import recorder
 from otel_mcp._start import runtime
 from otel_mcp._start.runtime import ensure_started
 
+class Bound:
+    def __getitem__(self, signal):
+        providers = runtime._runtime.providers
+        return providers._bound[signal] if providers is not None else None
+    def all(self):
+        return self["traces"], self["metrics"], self["logs"]
+
+bound = Bound()
+
 def count(value=1, **labels):
-    bound["metrics"].get_meter("otel_mcp").create_counter("otel_mcp.client.calls").add(value, labels)
+    bound["metrics"].get_meter("test").create_counter("test.calls").add(value, labels)
 
 def scrape(address=None, path="/metrics"):
     import urllib.request
@@ -61,7 +66,7 @@ def child(tmp_path):
             **variables,
         }
         environment = {key: value for key, value in environment.items() if value is not None}
-        text = (PRELUDE.format(here=str(HERE)) if prelude else "") + textwrap.dedent(script)
+        text = (PRELUDE.format() if prelude else "") + textwrap.dedent(script)
         done = subprocess.run(
             [python, *arguments, "-c", text],
             capture_output=True, text=True, timeout=timeout, env=environment, cwd=tmp_path, check=False,

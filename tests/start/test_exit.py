@@ -20,11 +20,11 @@ def test_at_a_normal_exit_open_calls_are_closed_before_the_log_and_the_exporters
     receiver, log = collector(), tmp_path / "calls.jsonl"
     ended = child(
         """
-        import stand_in
+        from otel_mcp._observe import shutdown
         def close_open_calls():
             recorder.call_log.put("call", 0, "odoo", "stdio", {"id": "1", "outcome": "orphaned"})
             bound["traces"].get_tracer("otel_mcp").start_span("orphaned").end()
-        stand_in.ledger.close_open_calls = close_open_calls
+        shutdown.close_open_calls = close_open_calls
         ensure_started()
         """,
         OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint,
@@ -77,17 +77,12 @@ def test_the_end_needs_no_new_thread(child, collector):
 @pytest.mark.parametrize("way", ["fork", "spawn"])
 def test_a_multiprocessing_worker_writes_its_last_lines(child, tmp_path, way):
     (tmp_path / "work.py").write_text(
-        textwrap.dedent(f"""
-            import sys
-            sys.path.insert(0, {str(Path(__file__).parent)!r})
+        textwrap.dedent("""
             def work(number):
-                import stand_in
-                if "otel_mcp._record.recorder" not in sys.modules:
-                    stand_in.install()
-                from stand_in import recorder
+                from otel_mcp._record.recorder import recorder
                 from otel_mcp._start.runtime import ensure_started
                 ensure_started()
-                recorder.call_log.put("call", 0, "worker", None, {{"id": number}})
+                recorder.call_log.put("call", 0, "worker", None, {"id": number})
         """)
     )
     ended = child(

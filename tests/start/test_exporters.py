@@ -30,7 +30,7 @@ def test_with_an_otlp_endpoint_all_signals_go_there_and_metrics_are_served_too(c
     taken = {request["signal"]: request for request in receiver.taken()}
     assert {signal: request["items"] for signal, request in taken.items()} == {
         "traces": ["tools/call add"],
-        "metrics": ["otel_mcp.client.calls"],
+        "metrics": ["test.calls"],
         "logs": ["otel_mcp.call"],
     }
     assert {request["headers"]["authorization"] for request in taken.values()} == {"Bearer x"}
@@ -59,7 +59,7 @@ def test_metrics_have_the_temporality_asked_for_over_otlp_and_the_scrape_stays_c
 ):
     receiver = collector()
     ended = child(
-        "ensure_started(); count(); count(); assert 'calls_total 2.0' in scrape()",
+        "ensure_started(); count(); count(); assert 'test_calls_total 2.0' in scrape()",
         OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint,
         OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=preference,
     )
@@ -82,7 +82,7 @@ def test_the_console_exporter_writes_to_stderr_because_stdout_is_the_programs(ch
         OTEL_LOGS_EXPORTER="console",
     )
     assert (ended.code, ended.out) == (0, "")
-    for text in ("tools/call add", "otel_mcp.client.calls", "otel_mcp.call"):
+    for text in ("tools/call add", "test.calls", "otel_mcp.call"):
         assert text in ended.err
 
 

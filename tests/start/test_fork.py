@@ -30,7 +30,7 @@ def test_a_child_has_no_listener_no_thread_and_no_provider_of_its_parent(child, 
         + FORK
         + """
 def look():
-    assert bound == {"traces": None, "metrics": None, "logs": None}
+    assert bound.all() == (None, None, None)
     assert [thread.name for thread in threading.enumerate() if thread.name.startswith("otel-mcp")] == []
     import gc, socket
     assert [each for each in gc.get_objects() if isinstance(each, socket.socket) and each.fileno() >= 0
@@ -38,7 +38,7 @@ def look():
     assert runtime.in_force()["endpoint"] is None
 port = int(runtime.in_force()["endpoint"].rpartition(":")[2])
 assert forked(look) == 0
-assert "calls_total 5.0" in scrape()
+assert "test_calls_total 5.0" in scrape()
 """,
         OTEL_EXPORTER_OTLP_ENDPOINT=collector().endpoint,
     )
@@ -78,11 +78,11 @@ def work():
     ensure_started()
     count(1)
     assert runtime.in_force()["endpoint"] != parent
-    assert "calls_total 1.0" in scrape()
+    assert "test_calls_total 1.0" in scrape()
     recorder.call_log.put("call", 0, "child", None, {"id": "2"})
     runtime.stop()
 assert forked(work) == 0
-assert "calls_total 5.0" in scrape()
+assert "test_calls_total 5.0" in scrape()
 """,
         OTEL_MCP_CALL_LOG=str(tmp_path / "calls.jsonl"),
     )
@@ -100,7 +100,7 @@ def test_a_session_inherited_by_a_child_starts_the_childs_telemetry_at_its_next_
 def work():
     recorder.before_attempt()
     count(1)
-    assert "calls_total 1.0" in scrape()
+    assert "test_calls_total 1.0" in scrape()
 assert forked(work) == 0
 """
     )

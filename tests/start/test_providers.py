@@ -13,7 +13,7 @@ def test_providers_set_before_the_start_are_used_and_nothing_private_is_made(chi
         trace.set_tracer_provider(own[0]); metrics.set_meter_provider(own[1]); _logs.set_logger_provider(own[2])
         before = threading.active_count()
         ensure_started()
-        assert (bound["traces"], bound["metrics"], bound["logs"]) == own
+        assert bound.all() == own
         assert runtime.in_force() == {"traces": "own", "metrics": "own", "logs": "own", "endpoint": None}
         assert threading.active_count() == before
     """, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")  # fmt: skip
@@ -92,7 +92,7 @@ def test_providers_set_after_the_start_take_over_at_the_next_attempt(child, coll
         f"the program has set its own meter provider: metrics go there, and the endpoint on {address} is closed"
     ]
     assert [request["items"] for request in receiver.taken("traces")] == [["before"]]
-    assert [request["items"] for request in receiver.taken("metrics")] == [["otel_mcp.client.calls"]]
+    assert [request["items"] for request in receiver.taken("metrics")] == [["test.calls"]]
     assert list(targets.iterdir()) == []
 
 

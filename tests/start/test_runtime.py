@@ -25,7 +25,7 @@ def test_without_a_variable_metrics_are_served_on_loopback_and_nothing_else_is_p
         assert (bound["traces"], bound["logs"]) == (None, None)
         count(3, **{"otel_mcp.connector": "a"})
         text = scrape()
-        assert 'otel_mcp_client_calls_total{otel_mcp_connector="a"} 3.0' in text, text
+        assert 'test_calls_total{otel_mcp_connector="a"} 3.0' in text, text
         assert "otel_scope" not in text
         from prometheus_client import REGISTRY, generate_latest
         assert b"otel_mcp" not in generate_latest(REGISTRY)
@@ -51,7 +51,7 @@ def test_only_metrics_pages_are_served(child):
         import urllib.error
         ensure_started()
         count()
-        assert "otel_mcp_client_calls_total 1.0" in scrape(path="/")
+        assert "test_calls_total 1.0" in scrape(path="/")
         try:
             scrape(path="/etc/passwd")
         except urllib.error.HTTPError as error:
@@ -69,7 +69,7 @@ def test_many_scrapes_at_once_all_get_every_metric(child):
         threads = [threading.Thread(target=lambda: pages.append(scrape())) for _ in range(12)]
         [thread.start() for thread in threads]
         [thread.join() for thread in threads]
-        assert [page.count("otel_mcp_client_calls_total{") for page in pages] == [300] * 12
+        assert [page.count("test_calls_total{") for page in pages] == [300] * 12
     """)
     assert (ended.code, ended.err) == (0, "")
 
@@ -91,7 +91,7 @@ def test_a_collection_that_fails_is_a_500_and_the_next_scrape_is_answered(child)
         except urllib.error.HTTPError as error:
             print(error.code, guard.internal_errors())
         del registry._collector_to_names[broken]
-        assert "otel_mcp_client_calls_total 1.0" in scrape()
+        assert "test_calls_total 1.0" in scrape()
     """)
     assert (ended.code, ended.out) == (0, "500 {'endpoint': 1}\n")
 
@@ -165,7 +165,7 @@ def test_a_disabled_sdk_leaves_only_the_call_log(child, tmp_path):
     ended = child(
         """
         ensure_started()
-        assert bound == {"traces": None, "metrics": None, "logs": None}
+        assert bound.all() == (None, None, None)
         recorder.call_log.put("call", 0, "odoo", "stdio", {"id": "1"})
         assert [thread.name for thread in threading.enumerate()] == ["MainThread", "otel-mcp-call-log"]
         assert "opentelemetry.sdk" not in sys.modules
@@ -204,6 +204,6 @@ def test_what_was_stopped_can_be_started_again(child):
             print("closed")
         ensure_started()
         count()
-        assert "otel_mcp_client_calls_total 1.0" in scrape()
+        assert "test_calls_total 1.0" in scrape()
     """)
     assert (ended.code, ended.out, ended.err) == (0, "closed\n", "")
