@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CLEAN = {key: value for key, value in os.environ.items() if not key.startswith("OTEL_")}
+CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "PYTHONPATH"))}
 
 PRELUDE = """
 import json, os, sys, threading, time
