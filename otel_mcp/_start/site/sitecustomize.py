@@ -10,7 +10,7 @@ import os
 import sys
 
 
-def _start():
+def _start() -> None:
     try:
         from otel_mcp._start import autostart
     except ImportError:
@@ -25,9 +25,10 @@ def _start():
     autostart.arm_if_enabled()
 
 
-def _give_way():
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or os.curdir) != here]
+def _give_way() -> None:
+    # os.path, because pathlib is a slow import for each start of a Python
+    here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+    sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or os.curdir) != here]  # noqa: PTH100
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
     if spec is None or spec.loader is None:
         return
@@ -38,7 +39,7 @@ def _give_way():
 
 try:
     _start()
-except Exception as error:
+except Exception as error:  # noqa: BLE001 - a fault of ours must not keep the program from starting
     if sys.stderr is not None:
         sys.stderr.write(f"otel_mcp: cannot start ({type(error).__name__}: {error}); the program runs unwatched\n")
 _give_way()
