@@ -83,10 +83,11 @@ def tell(*words: object) -> None:
 
 
 async def run(config: dict[str, Any], seconds: float) -> None:
-    with anyio.move_on_after(seconds):
-        async with anyio.create_task_group() as tasks:
-            for name, server in config["mcpServers"].items():
-                tasks.start_soon(look_after, name, server)
+    async with anyio.create_task_group() as tasks:
+        for name, server in config["mcpServers"].items():
+            tasks.start_soon(look_after, name, server)
+        await anyio.sleep(seconds)
+        tasks.cancel_scope.cancel()
 
 
 def main() -> int:

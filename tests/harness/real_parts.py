@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import site
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -28,3 +30,13 @@ def free_port() -> int:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
         return port
+
+
+def start_file() -> None:
+    """For tests of programs that only have the variable set: the start file has to be installed, as the wheel does."""
+    if any((Path(folder) / "otel_mcp_start.pth").exists() for folder in site.getsitepackages()):
+        return
+    reason = "the start file is not installed: run the tests with `make test`, or install the package"
+    if ON_CI:
+        pytest.fail(reason)
+    pytest.skip(reason)
