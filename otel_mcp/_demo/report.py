@@ -56,6 +56,8 @@ def _table(counted: dict[str, Counter[str]]) -> str:
     return "\n".join(lines)
 
 
+_LONG = 5.0
+"""Seconds; no call of the demo that is answered takes longer."""
 _ORDER = ("ok", "tool_error", "error", "deadline", "cancelled", "disconnected", "orphaned", "rejected")
 _COLUMN = max(map(len, _ORDER))
 
@@ -99,13 +101,17 @@ def _hanging(events: list[Event]) -> Iterable[str]:
 
 
 def _without_limit(events: list[Event]) -> Iterable[str]:
-    oldest: dict[tuple[str, str], float] = {}
-    for waiting in _only(events, "still_waiting"):
-        if waiting.get("limit") is None:
-            key = (waiting["connector"], str(waiting.get("tool") or waiting.get("method")))
-            oldest[key] = max(oldest.get(key, 0.0), waiting.get("age") or 0.0)
-    for (connector, what), age in oldest.items():
-        yield f"{connector}: {what} was still open after {age:.0f} s, and nobody had set a limit. Set one."
+    """Calls that only a caller who gave up could end, and those that are open to this day."""
+    longest: dict[tuple[str, str], float] = {}
+    for event in events:
+        if event["event"] in ("call", "still_waiting") and event.get("limit") is None:
+            given_up = event["event"] == "still_waiting" or event["outcome"] in ("cancelled", "orphaned")
+            open_for = event.get("age") or event.get("elapsed") or 0.0
+            if given_up and open_for > _LONG:
+                key = (event["connector"], str(event.get("tool") or event.get("method")))
+                longest[key] = max(longest.get(key, 0.0), open_for)
+    for (connector, what), seconds in longest.items():
+        yield f"{connector}: a call of {what} was open for {seconds:.0f} s, and nobody had set a limit. Set one."
 
 
 def _refused(events: list[Event]) -> Iterable[str]:

@@ -84,7 +84,7 @@ def test_the_log_has_each_call_that_reached_the_server_once(demo: Finished, name
     recorded = Counter(
         call["tool"] for call in demo.log("call") if call["connector"] == name and call["sent"] is not False
     )
-    received = {tool: events["asked"] for tool, events in demo.counts(name)["tools"].items()}
+    received = {tool: counted["asked"] for tool, counted in demo.counts(name)["tools"].items()}
     assert recorded == received
 
 
@@ -94,9 +94,9 @@ def test_what_the_server_answered_in_time_is_what_the_log_says(demo: Finished, n
     for tool, counted in demo.counts(name)["tools"].items():
         outcomes = Counter(call["outcome"] for call in calls if call["tool"] == tool)
         late = sum(event["tool"] == tool and event["connector"] == name for event in demo.log("late_response"))
-        answered = counted.get("result", 0) - late
-        # A call that the agent cancelled at its end may have been answered at that very moment.
-        assert outcomes["ok"] <= answered <= outcomes["ok"] + outcomes["cancelled"]
+        # What the server answered and nobody counted: too late, and the agent had gone or was just going.
+        unseen = counted.get("result", 0) - outcomes["ok"] - late
+        assert 0 <= unseen <= outcomes["deadline"] - late + outcomes["cancelled"]
         assert outcomes["tool_error"] == counted.get("tool_error", 0)
         if tool == "hang":
             assert outcomes["deadline"] + outcomes["cancelled"] == counted["asked"]
@@ -120,7 +120,7 @@ def test_the_printed_table_is_what_the_servers_counted(demo: Finished) -> None:
 def test_it_says_of_each_fault_what_to_do_next(demo: Finished) -> None:
     steps = [line for line in demo.output.splitlines() if line.startswith("- ")]
     assert {step[2:].partition(":")[0] for step in steps} == {role.name for role in CAST} - {"files"}
-    assert any(step.startswith("- billing: hang was still open after") for step in steps)
+    assert any(step.startswith("- billing: a call of hang was open for") for step in steps)
     assert any(step.startswith("- search:") and "slow, not dead" in step for step in steps)
     assert any(step.startswith("- builds:") and "exit code was 3" in step for step in steps)
 
