@@ -12,7 +12,7 @@ OLDEST, NEWEST = (3, 10), (3, 13)
 SDKS = ("1.26", "1.30", "2.3")
 
 # Folders below tests/ that do not meet the SDK. A folder that is not named here runs everywhere.
-INDEPENDENT_OF_THE_SDK = frozenset({"calllog", "dashboards", "docs", "ground", "packaging", "report", "start"})
+INDEPENDENT_OF_THE_SDK = frozenset({"calllog", "cli", "dashboards", "docs", "ground", "packaging", "report", "start"})
 
 
 @dataclass(frozen=True)
