@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from typing import Any, Final
@@ -34,20 +34,32 @@ def leave(variable: ContextVar[Any], token: Token[Any] | None) -> None:
             variable.reset(token)
 
 
-_starters: list[Callable[[], None]] = []
+starters: list[Callable[[], None]] = []
+"""What has to run before the first session or connector is registered."""
 _orphan_listeners: list[Callable[[Attempt], None]] = []
 
 
 def on_first_use(start: Callable[[], None]) -> None:
     """Call `start` whenever a session or connector is about to be registered; it has to be cheap and idempotent."""
-    if start not in _starters:
-        _starters.append(start)
+    if start not in starters:
+        starters.append(start)
 
 
 def first_use() -> None:
     """A session or connector is about to be registered: start what has to run."""
-    for start in _starters:
+    for start in starters:
         start()
+
+
+@contextlib.contextmanager
+def nothing_starts() -> Iterator[None]:
+    """Set aside what is to be started at first use, for the length of the block."""
+    aside = starters[:]
+    starters.clear()
+    try:
+        yield
+    finally:
+        starters[:] = aside
 
 
 def on_orphan(tell: Callable[[Attempt], None]) -> None:
