@@ -2,18 +2,55 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.servers import Servers, servers_in
+from otel_mcp._ground import guard
+
+DETACH_FAILED = "Failed to detach context"
 
 
 @pytest.fixture
 def anyio_backend() -> str:
     """Async tests run on asyncio unless they ask for more by parametrising this fixture."""
     return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def faults_of_our_own_fail_the_test() -> None:
+    """`guard.reraise` is how the package is tested: nothing of ours is swallowed."""
+    guard.reraise = True
+
+
+class _Complaints(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.name.startswith("otel_mcp") or text.startswith(DETACH_FAILED):
+            self.texts.append(f"{record.name}: {text}")
+
+
+@pytest.fixture(autouse=True)
+def our_warnings(request: pytest.FixtureRequest) -> Iterator[list[str]]:
+    """What `otel_mcp` and OpenTelemetry's context have complained about; it has to stay empty.
+
+    A test that provokes a warning asks for this fixture, compares it and clears it.
+    """
+    complaints = _Complaints()
+    root = logging.getLogger()
+    root.addHandler(complaints)
+    try:
+        yield complaints.texts
+    finally:
+        root.removeHandler(complaints)
+    assert complaints.texts == []
 
 
 @pytest.fixture

@@ -93,15 +93,23 @@ def end_attempt(span: Span, attempt: Attempt, verdict: Verdict) -> None:
         attributes[n.SESSION_AGE] = attempt.started - session.opened
         if verdict.limit is not None:
             attributes[n.LIMIT_VALUE] = float(verdict.limit)
-        elif attempt.limit is not None:
-            attributes[n.LIMIT_VALUE] = float(attempt.limit)
-            attributes.setdefault(n.LIMIT_SOURCE, "sdk")
+        elif (known := _tightest(attempt)) is not None:
+            attributes[n.LIMIT_VALUE] = known[0]
+            attributes.setdefault(n.LIMIT_SOURCE, known[1])
         if attempt.overlaps:
             attributes[n.KEEPALIVE_OVERLAP] = True
         span.set_attributes(attributes)
         if verdict.error_type is not None:
             _mark_error(span)
     span.end()
+
+
+def _tightest(attempt: Attempt) -> tuple[float, str] | None:
+    """The tightest limit known when the request was made, and its source."""
+    known = [(float(attempt.limit), "sdk")] if attempt.limit is not None else []
+    if attempt.caller_limit is not None:
+        known.append((float(attempt.caller_limit), "caller"))
+    return min(known, default=None)
 
 
 def outcome_attributes(verdict: Verdict) -> dict[str, Any]:
