@@ -8,8 +8,8 @@ A cancelled call sees nothing but the event loop's cancellation. What tells a ti
   while the timer is "expiring", the cancellation is its own. Nothing runs before a timer fires.
 * `asyncio.wait_for` up to Python 3.11: it runs the call in an inner task, so the waiter is looked up among all tasks by
   its frame, only once a cancellation has arrived.
-* Children of `gather` and of task groups: the task that is being timed out is an ancestor, found by walking down from
-  it.
+* Children of `gather` and of task groups: the task that is being timed out, or whose anyio scope ran out, is an
+  ancestor, found by walking down from it.
 """
 
 from __future__ import annotations
@@ -109,7 +109,31 @@ def cut_by_caller(deadline: float, limit: float | None, elapsed: float) -> Cut |
         timed = entry.task()
         if timed is not None and _expiring(entry.timer) and (timed is task or _waits_for(timed, task)):
             return Cut(_timer_limit(entry.timer, timed is task, elapsed))
-    return _cut_by_wait_for(task) if _WAITS_IN_FRAME else None
+    return _cut_by_scope_above(task, elapsed) or (_cut_by_wait_for(task) if _WAITS_IN_FRAME else None)
+
+
+def _cut_by_scope_above(task: Any, elapsed: float) -> Cut | None:
+    """An anyio scope that ran out in a task that waits for this one through `gather`: anyio knows no such children."""
+    states = getattr(sys.modules.get("anyio._backends._asyncio"), "_task_states", None)
+    if states is None:
+        return None
+    moment = loop_time()
+    for waiting, state in list(states.items()):
+        deadline = _ran_out(getattr(state, "cancel_scope", None), moment)
+        if deadline is not None and waiting is not task and _waits_for(waiting, task):
+            return Cut(round(deadline - moment + elapsed, 3))
+    return None
+
+
+def _ran_out(scope: Any, moment: float) -> float | None:
+    """Deadline of the scope, or of one around it, that was cancelled because its time was over."""
+    for _ in range(200):
+        if scope is None:
+            return None
+        if scope.cancel_called and scope.deadline <= moment:
+            return float(scope.deadline)
+        scope = getattr(scope, "_parent_scope", None)
+    return None
 
 
 def _timer_limit(timer: Any, running: bool, elapsed: float) -> float | None:
