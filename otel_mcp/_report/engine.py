@@ -1,0 +1,142 @@
+"""The columnar engine at work on the files of one report.
+
+What leaves this module is counted, not lines: the memory needed depends on the number of connectors, tools and
+five-minute slots, not on the number of calls.
+"""
+
+from __future__ import annotations
+
+import gzip
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import duckdb
+
+from otel_mcp._report import queries
+from otel_mcp._report.errors import Unreadable
+from otel_mcp._report.files import Sources
+
+MEMORY: Final = "600MB"
+"""For the engine; beyond it, it spills to a temporary folder. With Python and scipy a report stays below 1 GB."""
+MAX_THREADS: Final = 8
+"""Each has its own read buffers and its own part of every grouping."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What the files hold."""
+
+    all: int
+    ours: int
+    calls: int
+    first: datetime | None
+    last: datetime | None
+    """When the first and the last call counted ended; naive UTC."""
+    simulated: bool
+
+
+class CallLog:
+    """Call logs, open in the engine. A context manager; `read` comes first."""
+
+    def __init__(
+        self, sources: Sources, *, since: datetime | None = None, until: datetime | None = None, progress: bool = False
+    ) -> None:
+        self.sources = sources
+        self._window = (since, until)
+        self._folder = tempfile.TemporaryDirectory(prefix="otel-mcp-report-")
+        self._db = duckdb.connect()
+        settings: dict[str, object] = {
+            "memory_limit": MEMORY,
+            "temp_directory": str(Path(self._folder.name) / "spill"),
+            "preserve_insertion_order": False,
+            "autoinstall_known_extensions": False,  # a report goes to no network
+            "enable_progress_bar": progress,
+        }
+        threads: int = self._db.execute("SELECT current_setting('threads')").fetchall()[0][0]
+        settings["threads"] = min(threads, MAX_THREADS)
+        for name, value in settings.items():
+            self._db.execute(f"SET {name} = '{value}'")
+
+    def __enter__(self) -> CallLog:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._db.close()
+        self._folder.cleanup()
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """All rows of a query on the tables that `read` made."""
+        return self._db.execute(query).fetchall()
+
+    def arrays(self, query: str) -> dict[str, Any]:
+        """The columns of a query as numpy arrays."""
+        found: dict[str, Any] = self._db.execute(query).fetchnumpy()
+        return found
+
+    def read(self) -> Lines:
+        """Make the tables `told` and `cube`; `Unreadable` if no line is ours."""
+        files = self._linked()
+        try:
+            self._count(files)
+        except duckdb.Error:
+            # A gzip cut short, or something that cannot be split into lines: keep what can be kept, the slow way.
+            files = self._mended()
+            self._count(files)
+        row = self.rows("SELECT lines, ours, calls, first, last, simulated FROM cube WHERE grouped = 'all'")[0]
+        lines = Lines(row[0], row[1], row[2], row[3], row[4], bool(row[5]))
+        if not lines.ours:
+            raise Unreadable(self._nothing(lines))
+        return lines
+
+    def _count(self, files: queries.Files) -> None:
+        self._db.execute(queries.told(files, *self._window))
+        self._db.execute(queries.WAITS)
+        self._db.execute(queries.cube(files, *self._window))
+
+    def _nothing(self, lines: Lines) -> str:
+        names = ", ".join(str(path) for path in self.sources.files[:3])
+        if lines.all:
+            return f"{names}: none of {lines.all:,} lines is of a call log (JSON Lines in UTF-8 with event and time)"
+        return f"{names}: empty; a call log is written by a program run with OTEL_MCP_CALL_LOG set to a path"
+
+    def _linked(self) -> queries.Files:
+        # The engine would expand `*`, `?` and `[` in a name once more; the name of a link has none.
+        links: dict[str, list[str]] = {"none": [], "gzip": []}
+        for compression, paths in (("none", self.sources.plain), ("gzip", self.sources.gzip)):
+            for number, path in enumerate(paths):
+                link = Path(self._folder.name) / f"{compression}-{number}"
+                link.symlink_to(path.resolve())
+                links[compression].append(str(link))
+        return links
+
+    def _mended(self) -> queries.Files:
+        copies = []
+        for number, path in enumerate(self.sources.files):
+            copy = Path(self._folder.name) / f"mended-{number}"
+            with copy.open("wb") as out:
+                for line in self._lines(path):
+                    out.write(line.rstrip(b"\r\n") + b"\n")
+            copies.append(str(copy))
+        return {"none": copies}
+
+    def _lines(self, path: Path) -> Iterator[bytes]:
+        with gzip.open(path) if path in self.sources.gzip else path.open("rb") as file:
+            try:
+                while line := file.readline(queries.MAX_LINE):
+                    yield line if _is_text(line) else b"(not UTF-8)"
+            except (EOFError, OSError) as error:
+                self.sources.complaints.append(f"{path}: read in part: {str(error).lower() or type(error).__name__}")
+
+
+def _is_text(line: bytes) -> bool:
+    try:
+        return "\0" not in line.decode()
+    except UnicodeDecodeError:
+        return False
