@@ -13,8 +13,8 @@ from otel_mcp._report.statistics import FALSE_DISCOVERY_RATE, Ints, run_p_value
 
 DOWN: Final = 0.5
 """A slot in which at least half of the calls ran into their deadline belongs to a run."""
-GAP: Final = 2
-"""Slots. Runs no further apart than ten minutes are one."""
+GAP: Final = 6
+"""Slots. Runs no further apart than half an hour are one: in a long outage some calls get through."""
 MIN_DEADLINES: Final = 5
 TOGETHER: Final = 0.75
 """Of the connectors in use, so many failed at once: then the cause is not theirs."""

@@ -12,16 +12,18 @@ import os
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from otel_mcp._ground.catalogue import LOG_SCHEMA
 from otel_mcp._version import __version__
 
-_PHASE_OF_LOCK: Final = 0.9
+_PART_OF_LOCK: Final = 0.9
 """Part of its limit that a call cut off by a lock spent waiting for it."""
+_SESSION: Final = 12 * 3600.0
+"""Seconds after which a connector's session is replaced."""
 
 
 @dataclass(frozen=True)
@@ -114,75 +116,85 @@ def write_history(
     """
     target = Path(path)
     unfinished = target.with_name(target.name + ".part")
-    count = 0
+    end = (now or datetime.now(timezone.utc)).timestamp()
+    told = _World(scenario, end - days * 86400, end, random.Random(seed)).history()
     try:
         with unfinished.open("w", encoding="utf-8") as out:
-            for line in lines(days, seed=seed, now=now, scenario=scenario):
-                out.write(json.dumps(line, separators=(",", ":")) + "\n")
-                count += 1
+            out.writelines(line for _, line in told)
         unfinished.chmod(0o600)
         unfinished.replace(target)
     finally:
         unfinished.unlink(missing_ok=True)
-    return count
+    return len(told)
 
 
-def lines(
-    days: float, *, seed: int, now: datetime | None = None, scenario: Scenario = TYPICAL
-) -> Iterator[dict[str, Any]]:
-    """The lines of such a log, in the order of the calls' beginnings."""
-    end = (now or datetime.now(timezone.utc)).astimezone(timezone.utc)
-    world = _World(scenario, end - timedelta(days=days), end, random.Random(seed))
-    told = [line for connector in scenario.connectors for line in world.history(connector)]
-    told.sort(key=lambda line: str(line["time"]))
-    return iter(told)
+_Told = tuple[float, str]
+"""A line, and when it was told."""
+
+
+@dataclass(frozen=True)
+class _Call:
+    connector: Connector
+    tool: str
+    time: float
+    """Seconds since 1970, like all moments here."""
+    session: float
+    """When its session began."""
+    last: float
+    """When the session's last message passed."""
+
+    @property
+    def idle(self) -> float:
+        return self.time - self.last
 
 
 @dataclass
 class _World:
     scenario: Scenario
-    begin: datetime
-    end: datetime
+    begin: float
+    end: float
     random: random.Random
     serial: int = 0
-    _zones: dict[str, tzinfo] = field(default_factory=dict)
+    _heads: dict[tuple[object, ...], str] = field(default_factory=dict)
+    _minutes: dict[int, str] = field(default_factory=dict)
+    _hours: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
 
-    def history(self, connector: Connector) -> Iterator[dict[str, Any]]:
+    def history(self) -> list[_Told]:
+        """All lines, by the moment they carry."""
+        told = [line for connector in self.scenario.connectors for line in self._of(connector)]
+        return sorted(told, key=lambda line: line[0])
+
+    def _of(self, connector: Connector) -> Iterator[_Told]:
         clusters = [c for c in self.scenario.clusters if c.connector == connector.name]
         outages = [self._span(o) for o in self.scenario.outages if connector.name in o.connectors]
-        session, last = self.begin, self.begin
-        hung = self.begin + (self.end - self.begin) * 0.55 if connector.name in self.scenario.never_ended else None
-        for moment in self._arrivals(connector):
-            if moment - session > timedelta(hours=12):
-                session = moment
-            call = _Call(connector, self.random.choice(connector.tools), moment, session, last)
-            if hung and moment >= hung:
-                hung = None
-                yield from self._hang(call)
-                continue
-            cluster = self._fate(call, clusters, outages)
-            yield from self._told(call, cluster)
-            last = moment
+        hangs = connector.name in self.scenario.never_ended
+        session = last = self.begin
+        for time in self._arrivals(connector):
+            if time - session > _SESSION:
+                session = time
+            call = _Call(connector, self.random.choice(connector.tools), time, session, last)
+            self.serial += 1
+            if hangs and time - self.begin > 0.55 * (self.end - self.begin):
+                hangs = False
+                yield from self._waits(call)
+            else:
+                yield from self._ends(call, self._fate(call, clusters, outages))
+                last = time
 
-    def _arrivals(self, connector: Connector) -> Iterator[datetime]:
-        moment = self.begin
-        while True:
-            moment += timedelta(hours=self.random.expovariate(connector.calls_per_hour))
-            if moment >= self.end:
-                return
-            if moment.hour in connector.hours:
-                yield moment
+    def _arrivals(self, connector: Connector) -> Iterator[float]:
+        time = self.begin
+        while (time := time + 3600 * self.random.expovariate(connector.calls_per_hour)) < self.end:
+            if int(time // 3600) % 24 in connector.hours:
+                yield time
 
-    def _span(self, outage: Outage) -> tuple[datetime, datetime, float]:
+    def _span(self, outage: Outage) -> tuple[float, float, float]:
         begins = self.begin + (self.end - self.begin) * outage.begins
-        return begins, begins + timedelta(minutes=outage.minutes), outage.share
+        return begins, begins + 60 * outage.minutes, outage.share
 
-    def _fate(
-        self, call: _Call, clusters: list[Cluster], outages: list[tuple[datetime, datetime, float]]
-    ) -> Cluster | None:
+    def _fate(self, call: _Call, clusters: list[Cluster], outages: list[tuple[float, float, float]]) -> Cluster | None:
         """The cluster because of which this call is cut off; None if it goes through."""
         for begins, ends, share in outages:
-            if begins <= call.moment < ends and self.random.random() < share:
+            if begins <= call.time < ends and self.random.random() < share:
                 return _BY_CHANCE
         for cluster in clusters:
             if self._meets(call, cluster) and self.random.random() < cluster.share:
@@ -194,72 +206,77 @@ class _World:
             return False
         if cluster.hour is None and cluster.weekday is None:
             return True
-        if cluster.tz not in self._zones:
-            self._zones[cluster.tz] = timezone.utc if cluster.tz == "UTC" else ZoneInfo(cluster.tz)
         # A call belongs to the hour in which it ends, and one that is cut off ends after its limit.
-        local = (call.moment + timedelta(seconds=call.connector.limit)).astimezone(self._zones[cluster.tz])
-        return cluster.hour in (None, local.hour) and cluster.weekday in (None, local.weekday())
+        hour, weekday = self._local(cluster.tz, int((call.time + call.connector.limit) // 900))
+        return cluster.hour in (None, hour) and cluster.weekday in (None, weekday)
 
-    def _told(self, call: _Call, cluster: Cluster | None) -> Iterator[dict[str, Any]]:
-        connector = call.connector
-        ends = cluster is not None
-        elapsed = connector.limit if ends else min(self.random.lognormvariate(0, 0.5) * connector.seconds,
-                                                   connector.limit * 0.99)  # fmt: skip
-        phase = cluster.phase if cluster else "wait"
-        again = ends and phase == "wait" and call.tool in self.scenario.unsafe_retries
-        outcome = "deadline" if ends else "ok" if self.random.random() > 0.01 else "tool_error"
-        line = self._line("call", call, call.moment)
-        line.update(
-            method="tools/call", outcome=outcome, bucket={"tool_error": "error"}.get(outcome, outcome),
-            elapsed=round(elapsed, 4), attempts=2 if again else 1,
-            attempt_outcomes=["disconnected", outcome] if again else [outcome] if phase != "lock" else [],
-            limit=connector.limit, limit_source="sdk", limits={"sdk": connector.limit}, phase=phase,
-            sent=phase != "lock", cause="lock_wait" if phase == "lock" else None,
-            lock_wait=round(elapsed * _PHASE_OF_LOCK, 3) if phase == "lock" else 0.0, backoff=0.0,
-            lock_holder=f"{connector.tools[0]} of {connector.name}" if phase == "lock" else None, breaker="closed",
-            generation=1 + int((call.session - self.begin) / timedelta(hours=12)),
-            session_age=round((call.moment - call.session).total_seconds(), 3), idle=round(call.idle, 3),
-            keepalive_overlap=False, retry_unsafe=again,
-            error_type={"deadline": "timeout", "tool_error": "tool_error"}.get(outcome),
-            trace_id=f"{self.random.getrandbits(128):032x}", span_id=f"{self.random.getrandbits(64):016x}",
-        )  # fmt: skip
-        yield line
+    def _local(self, tz: str, quarter: int) -> tuple[int, int]:
+        if (tz, quarter) not in self._hours:
+            zone = timezone.utc if tz == "UTC" else ZoneInfo(tz)
+            moment = datetime.fromtimestamp(quarter * 900, zone)
+            self._hours[tz, quarter] = moment.hour, moment.weekday()
+        return self._hours[tz, quarter]
+
+    def _ends(self, call: _Call, cluster: Cluster | None) -> Iterator[_Told]:
+        connector, draw = call.connector, self.random.random
+        elapsed = connector.limit
+        outcome, phase = "deadline", cluster.phase if cluster else "wait"
+        if cluster is None:
+            elapsed = min(self.random.lognormvariate(0, 0.5) * connector.seconds, 0.99 * connector.limit)
+            outcome = "ok" if draw() > 0.01 else "tool_error"
+        again = outcome == "deadline" and phase == "wait" and call.tool in self.scenario.unsafe_retries
+        head = self._head("call", call, outcome, phase, again) or self._fixed(call, outcome, phase, again)
+        waited = f"{_PART_OF_LOCK * elapsed:.3f}" if phase == "lock" else "0.0"
+        generation = 1 + int((call.session - self.begin) // _SESSION)
+        yield (
+            call.time,
+            f'{head},{self._stamp(call.time)},"elapsed":{elapsed:.4f},"lock_wait":{waited},"generation":{generation},'
+            f'"session_age":{call.time - call.session:.3f},"idle":{call.idle:.3f},'
+            f'"trace_id":"{self.random.getrandbits(128):032x}","span_id":"{self.random.getrandbits(64):016x}"}}\n',
+        )
         if cluster and cluster.late:
-            late = self._line("late_response", call, call.moment + timedelta(seconds=elapsed), same=True)
-            late.update(delay=round(self.random.uniform(0.1, cluster.late), 3), limit=connector.limit)
-            yield late
+            when, delay = call.time + elapsed, draw() * cluster.late
+            head = self._head("late_response", call) or self._encoded("late_response", call, limit=connector.limit)
+            yield when, f'{head},{self._stamp(when)},"delay":{delay:.3f}}}\n'
 
-    def _hang(self, call: _Call) -> Iterator[dict[str, Any]]:
-        self.serial += 1
-        for age in (30.0, 60.0, 120.0, 240.0, 480.0):
-            line = self._line("still_waiting", call, call.moment + timedelta(seconds=age), same=True)
-            line.update(method="tools/call", phase="wait", age=age, limit=None, silent_for=age, retired=False,
-                        generation=1, current_generation=1)  # fmt: skip
-            yield line
+    def _waits(self, call: _Call) -> Iterator[_Told]:
+        head = self._encoded(
+            "still_waiting", call, method="tools/call", phase="wait", limit=None, limit_source=None, retired=False
+        )
+        for age in (30, 60, 120, 240, 480):
+            yield call.time + age, f'{head},{self._stamp(call.time + age)},"age":{age}.0,"silent_for":{age}.0}}\n'
 
-    def _line(self, event: str, call: _Call, moment: datetime, *, same: bool = False) -> dict[str, Any]:
-        self.serial += not same
-        return {
-            "schema": LOG_SCHEMA, "event": event,
-            "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"), "service": "simulated-agent",
-            "instance": "5170bdc2", "pid": 1, "version": __version__, "connector": call.connector.name,
-            "transport": call.connector.transport, "simulated": True, "id": str(self.serial), "tool": call.tool,
+    def _fixed(self, call: _Call, outcome: str, phase: str, again: bool) -> str:
+        connector, locked = call.connector, phase == "lock"
+        attempts = [] if locked else ["disconnected", outcome] if again else [outcome]
+        return self._encoded(
+            "call", call, outcome, phase, again,
+            method="tools/call", outcome=outcome, bucket="error" if outcome == "tool_error" else outcome,
+            attempts=len(attempts), attempt_outcomes=attempts, limit=connector.limit, limit_source="sdk",
+            limits={"sdk": connector.limit}, phase=phase, sent=not locked, cause="lock_wait" if locked else None,
+            backoff=0.0, lock_holder=f"{connector.tools[0]} of {connector.name}" if locked else None,
+            breaker="closed", keepalive_overlap=False, retry_unsafe=again,
+            error_type={"deadline": "timeout", "tool_error": "tool_error"}.get(outcome),
+        )  # fmt: skip
+
+    def _head(self, event: str, call: _Call, *variant: object) -> str | None:
+        return self._heads.get((event, call.connector.name, call.tool, *variant))
+
+    def _encoded(self, event: str, call: _Call, *variant: object, **fields: object) -> str:
+        """What lines of this kind have in common, encoded once: a month of calls is written in seconds."""
+        line = {
+            "schema": LOG_SCHEMA, "event": event, "service": "simulated-agent", "instance": "5170bdc2", "pid": 1,
+            "version": __version__, "connector": call.connector.name, "transport": call.connector.transport,
+            "simulated": True, "tool": call.tool, **fields,
         }  # fmt: skip
+        head = json.dumps(line, separators=(",", ":"))[:-1]
+        return self._heads.setdefault((event, call.connector.name, call.tool, *variant), head)
 
-
-@dataclass(frozen=True)
-class _Call:
-    connector: Connector
-    tool: str
-    moment: datetime
-    session: datetime
-    """When its session began."""
-    last: datetime
-    """When the session's last message passed."""
-
-    @property
-    def idle(self) -> float:
-        return (self.moment - self.last).total_seconds()
+    def _stamp(self, time: float) -> str:
+        minute, seconds = divmod(int(time * 1000), 60_000)
+        if minute not in self._minutes:
+            self._minutes[minute] = datetime.fromtimestamp(minute * 60, timezone.utc).strftime("%Y-%m-%dT%H:%M:")
+        return f'"id":"{self.serial}","time":"{self._minutes[minute]}{seconds / 1000:06.3f}Z"'
 
 
 _BY_CHANCE: Final = Cluster("", 0.0)

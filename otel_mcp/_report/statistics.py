@@ -1,8 +1,8 @@
 """The tests behind every claim.
 
 **What is tested.** A connector's log is cut into strata (days) and, in each, into cells (hours of the day, tools,
-connectors, bands of idle time). A cell is *bad* in a stratum if it had more deadlines than three cells in four would
-have at the common share. Under the hypothesis that the cells do not differ, a stratum's bad marks could as well
+connectors, bands of idle time). A cell is *bad* in a stratum if it had more deadlines than nineteen cells in twenty
+would have at the common share. Under the hypothesis that the cells do not differ, a stratum's bad marks could as well
 stand on any of its cells. So the number of strata in which one cell is bad is a sum of independent coin tosses of
 known odds, a Poisson-binomial variable, and its upper tail is an exact p-value: a permutation test within strata, in
 closed form.
@@ -29,9 +29,10 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 FALSE_DISCOVERY_RATE: Final = 0.05
-BAD_TAIL: Final = 0.25
-"""A cell is bad if its deadlines are in the upper quarter of what its calls would give at the common share. A rarer
-mark would lose quiet connectors (one deadline in three calls), a commoner one busy ones."""
+BAD_TAIL: Final = 0.05
+"""A cell is bad if its deadlines are in the upper twentieth of what its calls would give at the common share. The rarer
+a mark, the more one says: four Mondays suffice if nothing else is marked on them. On a quiet connector one deadline is
+a mark, whatever this is."""
 
 
 def bad_marks(base: Ints, deadlines: Ints, share: float) -> tuple[Bools, Floats]:
