@@ -1,0 +1,1 @@
+"""One module a dashboard: which question is asked in which order."""

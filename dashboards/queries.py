@@ -1,0 +1,158 @@
+"""PromQL, from the catalogue's instruments. Nothing here knows about panels or alerts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dashboards import settings
+from otel_mcp._ground import catalogue, names
+from otel_mcp._ground.catalogue import Instrument
+
+
+def label(key: str) -> str:
+    """The Prometheus label of an attribute key."""
+    return key.replace(".", "_")
+
+
+CONNECTOR: Final = label(names.CONNECTOR)
+OUTCOME: Final = label(names.OUTCOME)
+PHASE: Final = label(names.PHASE)
+LIMIT_SOURCE: Final = label(names.LIMIT_SOURCE)
+CAUSE: Final = label(names.CAUSE)
+TOOL: Final = label(names.GEN_AI_TOOL_NAME)
+METHOD: Final = label(names.MCP_METHOD_NAME)
+STATE: Final = label(names.STATE)
+BREAKER_STATE: Final = label(names.BREAKER_STATE)
+BREAKER_CAUSE: Final = label(names.BREAKER_CAUSE)
+REASON: Final = label(names.CONNECT_REASON)
+LOCK_NAME: Final = label(names.LOCK_NAME)
+OVERLAP: Final = label(names.KEEPALIVE_OVERLAP)
+UNSAFE: Final = label(names.RETRY_UNSAFE)
+HOOK_TARGET: Final = label(names.HOOK_TARGET)
+HOOK_STATE: Final = label(names.HOOK_STATE)
+COMPONENT: Final = label(names.COMPONENT)
+FOLDED: Final = label(names.LABEL)
+ERROR_TYPE: Final = label(names.ERROR_TYPE)
+TRANSPORT: Final = label(names.NETWORK_TRANSPORT)
+PROTOCOL: Final = label(names.MCP_PROTOCOL_VERSION)
+
+DEADLINE: Final = f'{OUTCOME}="deadline"'
+ANSWERABLE: Final = f'{OUTCOME}!~"rejected|cancelled"'
+"""The denominator of the deadline share. With `rejected` in it, an open breaker would heal the share by itself."""
+FAILED: Final = f'{OUTCOME}=~"error|disconnected|orphaned|rejected"'
+NOT_CANCELLED: Final = f'{OUTCOME}!="cancelled"'
+RECONNECT: Final = f'{REASON}!~"initial|additional"'
+"""Hosts that open a session per call connect all day; only the other reasons say that something broke."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The matchers that every selector of one place carries."""
+
+    matchers: tuple[str, ...] = ()
+    connector: str = ""
+
+    def series(self, instrument: Instrument, *matchers: str, suffix: str = "") -> str:
+        """A selector on the instrument's family (or on its `_bucket`, `_sum`, `_count`).
+
+        Families under OpenTelemetry's own names may come from other instrumentors too; ours carry a connector.
+        """
+        parts = list(self.matchers)
+        if names.CONNECTOR in instrument.keys:
+            parts += [self.connector] if self.connector else []
+            parts += [f'{CONNECTOR}!=""'] if not instrument.name.startswith("otel_mcp.") else []
+        parts += matchers
+        return instrument.prometheus + suffix + ("{" + ", ".join(parts) + "}" if parts else "")
+
+    def recorded(self, name: str, *matchers: str) -> str:
+        """A selector on a recorded series. Recorded series have no instance."""
+        parts = [m for m in (*self.matchers, self.connector) if m and not m.startswith("instance")]
+        return name + "{" + ", ".join((*parts, *matchers)) + "}"
+
+
+BOARD: Final = Scope(('job=~"$job"', 'instance=~"$instance"'), f'{CONNECTOR}=~"$connector"')
+ONE: Final = Scope(('job=~"$job"', 'instance=~"$instance"'), f'{CONNECTOR}="$connector"')
+FLEET: Final = Scope(('job=~"$job"', 'instance=~"$instance"'))
+RULES: Final = Scope()
+
+
+def total(by: str, vector: str) -> str:
+    return f"sum by ({by}) ({vector})" if by else f"sum({vector})"
+
+
+def increase(scope: Scope, instrument: Instrument, window: str, *matchers: str, by: str = "", suffix: str = "") -> str:
+    return total(by, f"increase({scope.series(instrument, *matchers, suffix=suffix)}[{window}])")
+
+
+def rate(scope: Scope, instrument: Instrument, *matchers: str, by: str = "", suffix: str = "") -> str:
+    return total(by, f"rate({scope.series(instrument, *matchers, suffix=suffix)}[$__rate_interval])")
+
+
+def quantile(q: float, scope: Scope, instrument: Instrument, window: str, *matchers: str, by: str = "") -> str:
+    keys = f"le, {by}" if by else "le"
+    return f"histogram_quantile({q}, {increase(scope, instrument, window, *matchers, by=keys, suffix='_bucket')})"
+
+
+def deadline_share(scope: Scope, window: str, by: str = CONNECTOR) -> str:
+    """Calls that ran out of time, as a share of those that could have been answered; absent without a call."""
+    deadlines = increase(scope, catalogue.CALLS, window, DEADLINE, by=by)
+    return f"{deadlines} / ({increase(scope, catalogue.CALLS, window, ANSWERABLE, by=by)} > 0)"
+
+
+def lock_share(scope: Scope, window: str, by: str = CONNECTOR) -> str:
+    """Time spent waiting for known locks, as a share of the time that calls took."""
+    waited = increase(scope, catalogue.LOCK_WAIT_DURATION, window, by=by, suffix="_sum")
+    return f"{waited} / ({increase(scope, catalogue.CALL_DURATION, window, by=by, suffix='_sum')} > 0)"
+
+
+def overflow(scope: Scope) -> str:
+    """Series on which the SDK dropped every label, whichever of our instruments they belong to."""
+    name = '__name__=~"(otel_mcp|mcp_client)_.+"'
+    return "{" + ", ".join((name, *scope.matchers, 'otel_metric_overflow="true"')) + "}"
+
+
+# --- folding by hour and weekday ----------------------------------------------------------------------------------
+def hour_of_bucket(zone: str = "") -> str:
+    """One element, value 1, whose label `hour` names the hour in which the half hour that ends now began.
+
+    A subquery's step at 07:00 looks back on 06:30 to 07:00, so the plain `hour()` names one hour too late. The zero in
+    front is for Grafana, which sorts labels as text.
+    """
+    moment = f"time() - {settings.BUCKET_SECONDS}" + (f" + 3600 * {zone}" if zone else "")
+    return f'label_replace(count_values("hour", hour(vector({moment}))), "hour", "0$1", "hour", "(.)")'
+
+
+def weekday_of_bucket(zone: str) -> str:
+    """One element whose label `weekday` is 0 for Monday to 6 for Sunday."""
+    moment = f"time() - {settings.BUCKET_SECONDS} + 3600 * {zone}"
+    return f'count_values("weekday", (day_of_week(vector({moment})) + 6) % 7)'
+
+
+def folded(half_hours: str, by: str, window: str, zone: str = "") -> str:
+    """Half-hourly increases, summed over the window by the hour (and weekday) in which they lie."""
+    product = f"({half_hours}) * on () group_left (hour) {hour_of_bucket(zone)}"
+    if "weekday" in by:
+        product = f"{product} * on () group_left (weekday) {weekday_of_bucket(zone)}"
+    return f"sum by ({by}) (sum_over_time(({product})[{window}:{settings.BUCKET}]))"
+
+
+def half_hours(matcher: str, recorded: str, by: str) -> str:
+    """Half-hourly increases from the raw counter, or from the recorded series if the variable says so."""
+    switch = settings.RECORDED_LABEL
+    chosen = f'{switch}=~"$recorded"'
+    raw = increase(BOARD, catalogue.CALLS, settings.BUCKET, matcher, f'{switch}!~"$recorded"', by=by)
+    return f"{raw} or {total(by, BOARD.recorded(recorded, chosen))}"
+
+
+def folded_share(by: str, window: str = "$__range", guard: str = "$min_calls") -> str:
+    """The deadline share of each cell that has enough calls."""
+    keys = CONNECTOR if CONNECTOR in by else ""
+    deadlines = folded(half_hours(DEADLINE, settings.RECORDED_DEADLINES, keys), by, window, "$tz")
+    calls = folded(half_hours(ANSWERABLE, settings.RECORDED_ANSWERABLE, keys), by, window, "$tz")
+    return f"{deadlines} / ({calls} >= {guard})"
+
+
+def folded_deadlines(by: str, window: str = "$__range") -> str:
+    """The number of deadlines in each cell."""
+    return folded(half_hours(DEADLINE, settings.RECORDED_DEADLINES, CONNECTOR), by, window, "$tz")
