@@ -151,8 +151,3 @@ def folded_share(by: str, window: str = "$__range", guard: str = "$min_calls") -
     deadlines = folded(half_hours(DEADLINE, settings.RECORDED_DEADLINES, keys), by, window, "$tz")
     calls = folded(half_hours(ANSWERABLE, settings.RECORDED_ANSWERABLE, keys), by, window, "$tz")
     return f"{deadlines} / ({calls} >= {guard})"
-
-
-def folded_deadlines(by: str, window: str = "$__range") -> str:
-    """The number of deadlines in each cell."""
-    return folded(half_hours(DEADLINE, settings.RECORDED_DEADLINES, CONNECTOR), by, window, "$tz")

@@ -27,7 +27,8 @@ BUCKET: Final = "30m"
 BUCKET_SECONDS: Final = 1800
 """Hours are put together from halves: India is 5:30 off, and whole hours of UTC cannot be relabelled to that."""
 ZONES: Final = (
-    -10, -9, -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 8, 9, 9.5, 10, 10.5, 11, 12, 13,
+    -10, -9, -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 8, 9, 9.5, 10, 10.5, 11,
+    12, 13,
 )  # fmt: skip
 DEFAULT_RANGE: Final = "now-30d"
 

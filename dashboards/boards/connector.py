@@ -15,7 +15,6 @@ from dashboards.panels import (
     bad_above,
     column,
     graph,
-    now,
     stat,
     table,
     target,
@@ -27,6 +26,7 @@ from otel_mcp._ground import names
 
 B = q.ONE
 RANGE = "$__range"
+ERROR_KEYS = f"{q.METHOD}, {q.ERROR_TYPE}, {q.PROTOCOL}"
 CALLS_OF_TOOLS = f'{q.METHOD}="{names.TOOLS_CALL}"'
 STATES = [
     (0, "ready", GREEN),
@@ -36,6 +36,7 @@ STATES = [
     (4, "parked", RED),
     (5, "failed", RED),
 ]
+OPEN = f'{q.BREAKER_STATE}="open"'
 BREAKER = [(0, "closed", GREEN), (1, "half open", YELLOW), (2, "open", RED)]
 
 
@@ -53,7 +54,7 @@ def worst_state() -> str:
 
 
 def worst_breaker() -> str:
-    opened = B.series(c.BREAKER_STATE, f'{q.BREAKER_STATE}="open"')
+    opened = B.series(c.BREAKER_STATE, OPEN)
     half = B.series(c.BREAKER_STATE, f'{q.BREAKER_STATE}="half_open"')
     return f"max(2 * {opened} or {half})"
 
@@ -163,8 +164,7 @@ speed = Row(
             "number is the peer's JSON-RPC code; three digits are an HTTP status.",
             {
                 "Attempts": q.increase(
-                    B, c.OPERATION_DURATION, RANGE, f'{q.ERROR_TYPE}!=""', by=f"{q.METHOD}, {q.ERROR_TYPE}, {q.PROTOCOL}",
-                    suffix="_count",
+                    B, c.OPERATION_DURATION, RANGE, f'{q.ERROR_TYPE}!=""', by=ERROR_KEYS, suffix="_count",
                 )
                 + " > 0",
             },
@@ -206,7 +206,7 @@ open_now = Row(
     (
         graph(
             "How many requests are open?",
-            "Open requests by method, orphans with a waiting caller included. A line that only rises: a leak or a hang.",
+            "Open requests by method, orphans with a waiting caller included. A line that only rises: a hang.",
             [target(q.total(q.METHOD, B.series(c.REQUEST_ACTIVE)), legend(q.METHOD))],
             "short",
             w=8,
@@ -261,7 +261,7 @@ open_now.panels[-1]["fieldConfig"]["overrides"] = [
     column("waiting now (calls)", unit="short", custom__axisPlacement="right")
 ]
 
-changed = f"{q.increase(B, c.BREAKER_TRANSITIONS, '10m', f'{q.BREAKER_STATE}={chr(34)}open{chr(34)}', by='job, instance')} > 0"
+changed = f"{q.increase(B, c.BREAKER_TRANSITIONS, '10m', OPEN, by='job, instance')} > 0"
 strikes = q.increase(B, c.BREAKER_STRIKES, "10m", by=f"job, instance, {q.BREAKER_CAUSE}")
 breaker = Row(
     "Is the breaker open, and what opened it?",

@@ -15,7 +15,6 @@ from dashboards.panels import (
     column,
     connector_column,
     graph,
-    mapping,
     stat,
     table,
     target,
@@ -27,7 +26,8 @@ RANGE = "$__range"
 READY = B.series(c.CONNECTOR_STATE, f'{q.STATE}="ready"')
 TRYING = B.series(c.CONNECTOR_STATE, f'{q.STATE}=~"connecting|reconnecting|parked|failed"')
 per_connector = f"job, {q.CONNECTOR}"
-wanted_and_down = f"(max by ({per_connector}) ({TRYING}) == 1) unless (max by ({per_connector}) ({READY}) == 1)"
+is_ready = f"max by ({per_connector}) ({READY}) == 1"
+wanted_and_down = f"(max by ({per_connector}) ({TRYING}) == 1) unless ({is_ready})"
 
 up = Row(
     "Is every connector up?",
@@ -35,7 +35,7 @@ up = Row(
         stat(
             "How many connectors are ready?",
             "Connectors with at least one live session in at least one process.",
-            f"count(max by ({per_connector}) ({READY}) == 1)",
+            f"count({is_ready})",
             "none",
             [(None, RED), (1, GREEN)],
         ),
@@ -50,7 +50,7 @@ up = Row(
         stat(
             "What share of the fleet is down?",
             "Down by wanted connectors. 100 % with no calls is a dead fleet, not a quiet night.",
-            f"(count({wanted_and_down}) or vector(0)) / count(max by ({per_connector}) ({READY}) == 1 or {wanted_and_down})",
+            f"(count({wanted_and_down}) or vector(0)) / count({is_ready} or {wanted_and_down})",
             "percentunit",
             bad_above(0.01, 0.5),
             none="nothing wanted",
@@ -82,7 +82,7 @@ up = Row(
             "dead.",
             [
                 target(f"60 * {q.rate(B, c.CALLS)}", "calls a minute"),
-                target(f"count(max by ({per_connector}) ({READY}) == 1) or vector(0)", "connectors ready"),
+                target(f"count({is_ready}) or vector(0)", "connectors ready"),
             ],
             "short",
         ),
@@ -121,7 +121,7 @@ watching = Row(
         ),
         stat(
             "How many label values were folded into _other?",
-            "Values beyond the label budget over the range. Raise OTEL_MCP_TOOL_LABELS, or give connectors stable names.",
+            "Values beyond the label budget. Raise OTEL_MCP_TOOL_LABELS, or give connectors stable names.",
             q.increase(B, c.LABELS_FOLDED, RANGE),
             "short",
             bad_above(1, 50),
@@ -143,11 +143,12 @@ watching = Row(
             sort="State",
         ),
         table(
-            "Which processes fell silent?",
-            "Processes that reported within the range and do not now, with the time of their last word. Short-lived "
+            "Which processes fell silent in the last day?",
+            "Processes that reported within a day and do not now, with the time of their last word. Short-lived "
             "ones belong here; an agent that should run does not.",
             {
-                "Last seen": f"1000 * max by (job, instance) (max_over_time(timestamp({B.series(c.HOOKS)})[{RANGE}:5m])) "
+                "Last seen": f"1000 * max by (job, instance) "
+                f"(max_over_time(timestamp({B.series(c.HOOKS)})[1d:5m])) "
                 f"unless group by (job, instance) ({B.series(c.HOOKS)})"
             },
             {"job": "Job", "instance": "Instance"},

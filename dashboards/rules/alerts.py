@@ -97,7 +97,8 @@ def call_alerts() -> list[dict[str, Any]]:
     return [
         alert(
             "McpCallsFailing",
-            f"({failed} / ({ended} > 0) > {s.FAILING_SHARE}) and ({failed} >= {s.FAILING_MIN_CALLS})", "15m", "critical",
+            f"({failed} / ({ended} > 0) > {s.FAILING_SHARE}) and ({failed} >= {s.FAILING_MIN_CALLS})",
+            "15m", "critical",
             f"{WHO}: {SHARE} of the calls fail",
             f"{SHARE} of the calls to {WHO} in the last 15 minutes ended in an error, a lost connection or a refusal. "
             "Deadlines and tools' own errors are not counted here.",
@@ -106,8 +107,8 @@ def call_alerts() -> list[dict[str, Any]]:
         alert(
             "McpCallStuck", f"max by ({JC}) ({R.series(c.CALL_OVERDUE)}) > 0", "1m", "critical",
             f"{WHO}: a call is past its own time limit",
-            f"{COUNT} call(s) to {WHO} in one process are open more than five seconds past their own limit, or more than "
-            "ten minutes without one. The limit did not work: nobody will wake that caller.",
+            f"{COUNT} call(s) to {WHO} in one process are open more than five seconds past their own limit, or more "
+            "than ten minutes without one. The limit did not work: nobody will wake that caller.",
             s.CONNECTOR_UID,
         ),
     ]  # fmt: skip
@@ -127,10 +128,11 @@ def breaker_alerts() -> list[dict[str, Any]]:
         ),
         alert(
             # Openings alone would call every dead server flapping; only a breaker that closes again does flap.
-            "McpBreakerFlapping", f"max by ({JC}) (increase({closings}[30m])) > {s.FLAPPING_CLOSINGS}", "0m", "warning",
+            "McpBreakerFlapping", f"max by ({JC}) (increase({closings}[30m])) > {s.FLAPPING_CLOSINGS}",
+            "0m", "warning",
             f"{WHO}: the circuit breaker opens and closes again and again",
-            f"In one process the breaker of {WHO} closed {COUNT} times in 30 minutes. The server half works: it answers "
-            "the trial call and fails the ones after it.",
+            f"In one process the breaker of {WHO} closed {COUNT} times in 30 minutes. The server half works: it "
+            "answers the trial call and fails the ones after it.",
             s.CONNECTOR_UID,
         ),
     ]  # fmt: skip
@@ -144,7 +146,8 @@ def connection_alerts() -> list[dict[str, Any]]:
     return [
         alert(
             "McpReconnectStorm",
-            f"max by ({JC}) ({reconnects} > {s.STORM_RECONNECTS} unless {reconnects} <= {s.STORM_SHARE_OF_CALLS} * {calls})",
+            f"max by ({JC}) ({reconnects} > {s.STORM_RECONNECTS} "
+            f"unless {reconnects} <= {s.STORM_SHARE_OF_CALLS} * {calls})",
             "5m", "warning",
             f"{WHO}: {COUNT} reconnects in ten minutes",
             f"One process connected {COUNT} times to {WHO} in ten minutes for other reasons than a first session, more "
@@ -175,8 +178,8 @@ def telemetry_alerts() -> list[dict[str, Any]]:
         alert(
             "McpTelemetryAbsent", f"({nightly}) or ({always})", "15m", "warning",
             f"{JOB}: no MCP telemetry arrives any more",
-            f"{JOB} reported a day ago at this time, or all day long, and does not now. Either its processes are gone or "
-            "their telemetry is: until it is back, no other alert of this set can fire for it.",
+            f"{JOB} reported a day ago at this time, or all day long, and does not now. Either its processes are gone "
+            "or their telemetry is: until it is back, no other alert of this set can fire for it.",
             s.HEALTH_UID, ON_JOB,
         ),
         alert(
