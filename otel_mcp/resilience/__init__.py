@@ -6,6 +6,7 @@ process, what happens here is reported. Needs the extra ``resilience``. All time
 
 from otel_mcp._ground.outcomes import Outcome
 from otel_mcp.resilience._breaker import BreakerStatistics, CircuitBreaker, Permit, Strike
+from otel_mcp.resilience._connector import Connector, ConnectorStatistics
 from otel_mcp.resilience._deadline import call_with_deadline
 from otel_mcp.resilience._errors import (
     BreakerOpen,
@@ -17,6 +18,8 @@ from otel_mcp.resilience._errors import (
     ResilienceError,
 )
 from otel_mcp.resilience._guarded import guarded_call
+from otel_mcp.resilience._keepalive import KeepaliveStatistics
+from otel_mcp.resilience._reconnect import ReconnectPolicy
 from otel_mcp.resilience._result import CallResult
 from otel_mcp.resilience._retry import RetryPolicy, call_with_retry
 
@@ -26,11 +29,15 @@ __all__ = [
     "CallEndedAbruptly",
     "CallResult",
     "CircuitBreaker",
+    "Connector",
+    "ConnectorStatistics",
     "CooldownOutlastsRun",
     "DeadlineInverted",
+    "KeepaliveStatistics",
     "NotConnected",
     "Outcome",
     "Permit",
+    "ReconnectPolicy",
     "ReconnectedDuringCall",
     "ResilienceError",
     "RetryPolicy",

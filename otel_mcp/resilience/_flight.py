@@ -69,6 +69,9 @@ class Flight:
         except BaseException:
             await self._leave()
             raise
+        if self.let_go and not self.over.is_set():
+            # Interrupted: the waiter knows how it ended, and the task gets the same moment to end as after a deadline.
+            await self._until_over()
         if self.settled.is_set():
             return True
         await self._leave()
@@ -80,6 +83,9 @@ class Flight:
         self.let_go = True
         if self._cancel is not None:
             self._cancel()
+        await self._until_over()
+
+    async def _until_over(self) -> None:
         with anyio.move_on_after(GRACE, shield=True):
             await self.over.wait()
 

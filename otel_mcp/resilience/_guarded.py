@@ -93,17 +93,26 @@ class Guarded(Alone):
             await super().quiet()
 
 
+_STRIKE_OF_CAUSE = {"http_401": "auth", "http_403": "auth", "http_429": "rate_limit", "lock_wait": "lock_wait"}
+_STRIKE_OF_PHASE = {"connect": "not_connected", "backoff": "lock_wait", "lock": "lock_wait", "write": "transport"}
+
+
 def strike_of(result: CallResult) -> str | None:
-    """The breaker's word for how an attempt ended; None for what says nothing about the server."""
+    """The breaker's word for how an attempt ended; None for what says nothing about the server.
+
+    A deadline speaks about the server only if the server had the message: time spent in our own queue is ours.
+    """
+    if result.cause in _STRIKE_OF_CAUSE:
+        return _STRIKE_OF_CAUSE[result.cause]
     if result.outcome is Outcome.DEADLINE:
-        return "deadline"
+        return _STRIKE_OF_PHASE.get(result.phase or "wait", "deadline")
     if result.outcome is Outcome.TOOL_ERROR:
         return "tool_error"
     return None if result.error is None else _classify.of_error(result.error).strike
 
 
-def rejected(error: BaseException, state: str | None) -> CallResult:
-    """The result of a call that was refused before anything was sent."""
+def rejected(error: BaseException, state: str | None = None) -> CallResult:
+    """The result of a call that was refused before anything was sent; `state` is the breaker's."""
     verdict = _classify.of_error(error)
     return CallResult(
         Outcome.REJECTED,

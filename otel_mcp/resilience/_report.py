@@ -6,10 +6,17 @@ use, so that a test can put a recorder in its place.
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from otel_mcp import hooks
+from otel_mcp._ground.names import CALL_METHODS
 from otel_mcp._ground.outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -103,3 +110,10 @@ class _Quiet:
 
 
 sink: Sink = cast("Sink", hooks) if hasattr(hooks, "call") else _Quiet()
+
+
+def call(connector: str, method: str, name: str | None, limit: float, idempotent: bool) -> AbstractContextManager[Call]:
+    """Open a logical call. What the contract does not call a call (``tools/list``) has no record of its own."""
+    if method not in CALL_METHODS:
+        return nullcontext(_Quiet())
+    return sink.call(connector, tool=name, method=method, limit=limit, limit_source="guard", idempotent=idempotent)

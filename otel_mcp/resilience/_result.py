@@ -31,6 +31,9 @@ class CallResult:
     """Root cause beneath the outcome, as in `otel_mcp.cause`: ``reconnect``, ``http_401``, ``stream_ended``, …"""
     error_type: str | None = None
     """As in `error.type`; None if all went well."""
+    phase: str | None = None
+    """Where a connector's call was when it ended without an answer: ``connect``, ``backoff``, ``lock``, ``write`` or
+    ``wait``."""
     left_behind: bool = False
     """The callee did not acknowledge its cancellation and may still be running on our side."""
 

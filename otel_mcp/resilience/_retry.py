@@ -180,15 +180,19 @@ async def attempts_of(watcher: Watcher, plan: Plan) -> CallResult:
     count = 0
     cut_off = False
     lock_wait = 0.0
+    last: CallResult | None = None
     while True:
         count += 1
         watcher.begin()
         result = await watcher.attempt()
+        if result.outcome is Outcome.REJECTED:
+            # What an earlier attempt of the call came to says more than that there can be no other.
+            return last or replace(result, attempts=0)
         watcher.ended(result)
         cut_off = cut_off or result.outcome is Outcome.DEADLINE
         lock_wait += result.lock_wait
         elapsed = anyio.current_time() - started
-        result = replace(result, attempts=count, elapsed=elapsed, lock_wait=lock_wait)
+        last = result = replace(result, attempts=count, elapsed=elapsed, lock_wait=lock_wait)
         wait = _next_wait(plan, result, count, cut_off=cut_off)
         if wait is None or not watcher.lets_through():
             return result
