@@ -79,7 +79,8 @@ class RetryPolicy:
             return idempotent
         if result.outcome is Outcome.DISCONNECTED:
             # What was certainly not sent cannot run twice.
-            return (idempotent or result.sent is False) and result.cause not in _HOPELESS_CAUSES
+            hopeless = result.cause in _HOPELESS_CAUSES and result.error_type != "session_expired"
+            return (idempotent or result.sent is False) and not hopeless
         return False
 
 

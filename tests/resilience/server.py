@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,14 @@ class StdioServer:
 
     async def has_seen(self, method: str, tool: str | None = None, times: int = 1) -> None:
         """Wait until the server has read that: overlap is proven by what arrived, not by time."""
-        with anyio.fail_after(20):
-            while self.count(method, tool) < times:
-                await anyio.sleep(0.005)
+        await reaches(lambda: self.count(method, tool) >= times)
+
+
+async def reaches(condition: Callable[[], bool]) -> None:
+    """Wait, within reason, until `condition` holds: a process of its own cannot set an event of ours."""
+    with anyio.fail_after(20):
+        while not condition():  # noqa: ASYNC110
+            await anyio.sleep(0.005)
 
 
 def alive(pid: int) -> bool:

@@ -24,7 +24,7 @@ from otel_mcp.resilience import (
     RetryPolicy,
 )
 
-from .server import StdioServer, alive, children
+from .server import StdioServer, alive, children, reaches
 
 pytestmark = pytest.mark.anyio
 
@@ -182,10 +182,9 @@ async def test_a_reconnect_ends_every_kind_of_open_request_with_a_retryable_erro
 async def test_closing_ends_open_calls_and_says_why(server: Callable[..., StdioServer]) -> None:
     fault = server("--parallel")
     results: list[CallResult] = []
-    async with anyio.create_task_group() as group:
-        async with connected(fault) as connector:
-            await in_background(group, lambda: connector.call_tool("hang"), results)
-            await fault.has_seen("tools/call", "hang")
+    async with anyio.create_task_group() as group, connected(fault) as connector:
+        await in_background(group, lambda: connector.call_tool("hang"), results)
+        await fault.has_seen("tools/call", "hang")
 
     assert [(r.outcome, r.cause) for r in results] == [(Outcome.DISCONNECTED, "shutdown")]
 
@@ -275,8 +274,7 @@ async def test_a_server_that_exits_right_after_the_handshake_parks_after_its_bud
     fault = server("--exit-after-handshake")
     with anyio.fail_after(40):
         async with Connector("files", fault.parameters(), deadline=20.0, reconnect=FAST) as connector:
-            while connector.state != "parked":
-                await anyio.sleep(0.005)
+            await reaches(lambda: connector.state == "parked")
             result = await connector.call_tool("echo")
 
     assert len(fault.processes()) == 6, "the first and five more"
