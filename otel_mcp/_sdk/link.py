@@ -38,6 +38,7 @@ def transport_of(sdk_session: Any) -> Transport:
     stream = getattr(sdk_session, "_write_stream", None)
     if stream is None:
         stream = getattr(getattr(sdk_session, "_dispatcher", None), "_write_stream", None)
+    stream = getattr(stream, "__wrapped__", stream)  # a layer above may have put a tap on it
     entry = transports.get(id(stream)) if stream is not None else None
     return entry[1] if entry is not None else Transport("memory")
 
