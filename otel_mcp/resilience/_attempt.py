@@ -68,7 +68,7 @@ class Line:
                     return _out_of_time("backoff", started, plan.deadline, lock_wait)
             async with AsyncExitStack() as stack:
                 asked = anyio.current_time()
-                held = await self._acquire(stack, call, limit)
+                held = await self._acquire(stack, ask, call, limit)
                 lock_wait += anyio.current_time() - asked
                 if not held:
                     return _out_of_time("lock", started, plan.deadline, lock_wait)
@@ -90,9 +90,10 @@ class Line:
                 return False
             await self._news.until(_quiet_or_gone(connection), min(until, limit))
 
-    async def _acquire(self, stack: AsyncExitStack, call: _report.Call, limit: float) -> bool:
+    async def _acquire(self, stack: AsyncExitStack, ask: Ask, call: _report.Call, limit: float) -> bool:
+        holder = _report.holder(self.name, ask.method, ask.tool)
         with anyio.move_on_after(max(0.0, limit - anyio.current_time())), call.phase("lock"):
-            await stack.enter_async_context(_report.sink.lock(self.lock, self.name, "rpc"))
+            await stack.enter_async_context(_report.sink.lock(self.lock, self.name, holder=holder))
             return True
         return False
 

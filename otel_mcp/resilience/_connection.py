@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
@@ -17,6 +18,8 @@ from otel_mcp.resilience._request import Inbound, Outbound, Request
 from otel_mcp.resilience._result import CallResult
 from otel_mcp.resilience._signal import News
 from otel_mcp.resilience._spawn import spawn
+
+logger = logging.getLogger("otel_mcp.resilience")
 
 _CANCEL_NOTICE = 1.0
 """Seconds that telling the server about a cut-off may take; nobody waits for it."""
@@ -70,13 +73,17 @@ class Connection:
     def start(self) -> None:
         self._flight.start()
 
-    def stop(self, reason: str, cause: str = "reconnect") -> None:
+    def stop(self, reason: str, cause: str = "reconnect", *, by_peer: bool = False) -> None:
         """End it; each open request is told at once. The first reason counts."""
         if self.end_reason is not None:
             return
         self.end_reason, self.end_cause = reason, cause
         self._stopping.set()
-        self._end_requests()
+        for request in list(self.requests):
+            error = ReconnectedDuringCall(self.name, reason, sent=request.sent, cause=cause)
+            # When the peer went, the SDK wakes its own waiters, so that they end as what they are: disconnected.
+            # When we go, 1.x does not, and a request that nobody wakes has to be cancelled.
+            request.flight.interrupt(error, gently=by_peer)
         self._news.spread()
 
     def abort(self) -> None:
@@ -124,12 +131,6 @@ class Connection:
         except Exception:  # noqa: BLE001, S110 - a courtesy to a server that may be gone
             pass
 
-    def _end_requests(self) -> None:
-        for request in list(self.requests):
-            reason = self.end_reason or "transport"
-            error = ReconnectedDuringCall(self.name, reason, sent=request.sent, cause=self.end_cause)
-            request.flight.interrupt(error)
-
     # --- life -----------------------------------------------------------------------------------------------------
     async def _live(self) -> None:
         try:
@@ -138,7 +139,7 @@ class Connection:
                     await self._open(stack)
                 self._news.spread()
                 async with anyio.create_task_group() as group:
-                    group.start_soon(self._background, self)
+                    group.start_soon(self._beside)
                     await self._stopping.wait()
                     group.cancel_scope.cancel()
         except Exception as error:  # noqa: BLE001 - whatever ends a transport is a fact about it, told in `failure`
@@ -148,6 +149,13 @@ class Connection:
             self._news.spread()
             # The flight's own end comes a moment after this; whoever waits for `over` has to look again then.
             spawn(self._announce_end, name="otel_mcp end of connection")
+
+    async def _beside(self) -> None:
+        try:
+            await self._background(self)
+        except Exception:
+            # A fault of ours costs the probes, not the session.
+            logger.exception("connector %r: the keepalive of generation %d stopped", self.name, self.generation)
 
     async def _open(self, stack: AsyncExitStack) -> None:
         read, write = await stack.enter_async_context(_sdk.open_streams(self._target, self._saw_status))
@@ -181,4 +189,4 @@ class Connection:
         if status is not None:
             cause = _classify.status_cause(status)
             reason = {401: "auth", 403: "auth", 404: "session_expired"}.get(status, reason)
-        self.stop(reason, cause)
+        self.stop(reason, cause, by_peer=True)

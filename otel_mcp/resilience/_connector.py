@@ -253,7 +253,8 @@ class Connector:
     async def _probe(
         self, connection: Connection, method: str, send: Callable[[], Awaitable[Any]], timeout: float
     ) -> CallResult:
-        async with _report.sink.lock(self._line.lock, self.name, "rpc"):
+        holder = _report.holder(self.name, method, None)
+        async with _report.sink.lock(self._line.lock, self.name, holder=holder):
             result = await self._line.send(connection, method, send, timeout, anyio.current_time() + timeout)
         connection.judge(result, probe=True)
         return result

@@ -49,13 +49,16 @@ class Flight:
         """Whether the waiter has gone and the task has not ended."""
         return self.let_go and not self.over.is_set()
 
-    def interrupt(self, error: BaseException | None) -> None:
-        """Let the waiter go with `error` now, if it still waits, and cancel the task. Returns at once."""
+    def interrupt(self, error: BaseException | None, *, gently: bool = False) -> None:
+        """Let the waiter go with `error` now, if it still waits, and cancel the task. Returns at once.
+
+        `gently` leaves the task the grace to end by itself first, where somebody else has told it to.
+        """
         if not self.settled.is_set():
             self.error = error
             self.settled.set()
         self.let_go = True
-        if self._cancel is not None and not self.over.is_set():
+        if self._cancel is not None and not self.over.is_set() and not gently:
             self._cancel()
 
     async def wait(self) -> bool:
@@ -72,6 +75,8 @@ class Flight:
         if self.let_go and not self.over.is_set():
             # Interrupted: the waiter knows how it ended, and the task gets the same moment to end as after a deadline.
             await self._until_over()
+            if not self.over.is_set():
+                await self._leave()
         if self.settled.is_set():
             return True
         await self._leave()

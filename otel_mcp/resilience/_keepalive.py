@@ -68,9 +68,8 @@ class Keepalive:
             return
         method = "tools/list" if self._pingless else "ping"
         ask = _sdk.list_once if self._pingless else _sdk.ping
-        with _report.sink.keepalive(self._name, method) as probe:
+        with _report.sink.keepalive(self._name, method):
             result = await self._send(connection, method, lambda: ask(connection.session), self._timeout)
-            probe.end(result.outcome)
         if result.outcome in (Outcome.OK, Outcome.ERROR):
             self._answered += 1
             self._pingless = self._pingless or result.error_type == str(_sdk.METHOD_NOT_FOUND)

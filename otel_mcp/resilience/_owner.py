@@ -193,5 +193,6 @@ class Owner:
     def _enter(self, state: str) -> None:
         if self.state != state:
             self.state = state
-            _report.sink.state(self.name, state)
+            # A session that is ready speaks for itself; what was said of the connector before is taken back.
+            _report.sink.state(self.name, None if state == "ready" else state)
         self._news.spread()

@@ -1,26 +1,17 @@
 """What this layer tells `otel_mcp.hooks`; the only module here that knows it.
 
-`Sink` is the part of the hooks that is used. Everything goes through the module's `sink`, looked up at the moment of
-use, so that a test can put a recorder in its place.
+Everything goes through the module's `sink`, looked up at the moment of use, so that a test can put a recorder there.
 """
 
 from __future__ import annotations
 
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    asynccontextmanager,
-    contextmanager,
-    nullcontext,
-)
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from typing import Any, Protocol, cast
 
 from otel_mcp import hooks
 from otel_mcp._ground.names import CALL_METHODS
 from otel_mcp._ground.outcomes import Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
 
 
 class Call(Protocol):
@@ -29,7 +20,7 @@ class Call(Protocol):
     def phase(self, name: str) -> AbstractContextManager[Any]: ...
     def end(
         self,
-        outcome: Outcome,
+        outcome: Outcome | str,
         *,
         error_type: str | None = None,
         cause: str | None = None,
@@ -48,7 +39,7 @@ class Breaker(Protocol):
         state: str,
         *,
         cause: str | None = None,
-        strikes: dict[str, int] | None = None,
+        strikes: Mapping[str, int] | None = None,
         cooldown: float | None = None,
     ) -> None: ...
     def strike(self, cause: str) -> None: ...
@@ -67,53 +58,42 @@ class Sink(Protocol):
         limit_source: str = "guard",
         idempotent: bool | None = None,
     ) -> AbstractContextManager[Call]: ...
-    def lock(self, lock: Any, connector: str, name: str = "rpc") -> AbstractAsyncContextManager[Any]: ...
+    def lock(
+        self, lock: Any, connector: str, name: str = "rpc", *, holder: str | None = None
+    ) -> AbstractAsyncContextManager[Any]: ...
     def breaker(self, connector: str) -> Breaker: ...
     def keepalive(self, connector: str, method: str = "ping") -> AbstractContextManager[Any]: ...
-    def connecting(self, connector: str, reason: str = "initial") -> AbstractContextManager[Any]: ...
-    def state(self, connector: str, state: str) -> None: ...
-    def tools(self, connector: str, n: int) -> None: ...
+    def connecting(self, connector: str, reason: str | None = None) -> AbstractContextManager[Any]: ...
+    def state(self, connector: str, state: str | None) -> None: ...
+    def tools(self, connector: str, count: int) -> None: ...
 
 
-class _Quiet:
-    """Says nothing, for as long as the hooks have nothing to say it with."""
-
-    @contextmanager
-    def call(self, connector: str, **_: Any) -> Iterator[_Quiet]:
-        yield self
-
-    @contextmanager
-    def keepalive(self, connector: str, method: str = "ping") -> Iterator[_Quiet]:
-        yield self
-
-    @contextmanager
-    def connecting(self, connector: str, reason: str = "initial") -> Iterator[_Quiet]:
-        yield self
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        yield
-
-    @asynccontextmanager
-    async def lock(self, lock: Any, connector: str, name: str = "rpc") -> AsyncIterator[None]:
-        async with lock:
-            yield
-
-    def breaker(self, connector: str) -> Any:
-        return self
-
-    def state(self, *_: Any, **__: Any) -> None: ...
-    def tools(self, *_: Any) -> None: ...
-    def strike(self, cause: str) -> None: ...
-    def end(self, outcome: Outcome, **_: Any) -> None: ...
-    def reject(self, error_type: str) -> None: ...
-
-
-sink: Sink = cast("Sink", hooks) if hasattr(hooks, "call") else _Quiet()
+sink: Sink = cast("Sink", hooks)
 
 
 def call(connector: str, method: str, name: str | None, limit: float, idempotent: bool) -> AbstractContextManager[Call]:
     """Open a logical call. What the contract does not call a call (``tools/list``) has no record of its own."""
     if method not in CALL_METHODS:
-        return nullcontext(_Quiet())
+        return nullcontext(_Unrecorded())
     return sink.call(connector, tool=name, method=method, limit=limit, limit_source="guard", idempotent=idempotent)
+
+
+def holder(connector: str, method: str, name: str | None) -> str:
+    """Who holds the lock, as `otel_mcp.lock.holder` has it."""
+    return f"{name or method} on {connector}"
+
+
+class _Unrecorded:
+    """Takes what a call would be told, and keeps none of it."""
+
+    def phase(self, name: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def end(self, outcome: Outcome | str, **_: Any) -> None:
+        return None
+
+    def reject(self, error_type: str) -> None:
+        return None
+
+    def breaker(self, state: str) -> None:
+        return None

@@ -1,4 +1,7 @@
-"""One request of ours on a session, and the taps on the session's streams that see how far it got."""
+"""One request of ours on a session, and the taps on the session's streams that see how far it got.
+
+A tap names the stream beneath it `__wrapped__`, as wrappers do: whoever knows a transport by its stream finds it.
+"""
 
 from __future__ import annotations
 
@@ -46,20 +49,20 @@ class Outbound:
     """A write stream that notes for the request at hand whether the transport took its message."""
 
     def __init__(self, inner: Any) -> None:
-        self.inner = inner
+        self.__wrapped__ = inner
 
     async def send(self, item: Any) -> None:
         request = current.get()
         wire_id = _request_id(item)
         if request is None or wire_id is None:
-            await self.inner.send(item)
+            await self.__wrapped__.send(item)
             return
         first = not request.wire_ids
         key = str(wire_id)
         if first:
             request.sent = None
         try:
-            await self.inner.send(item)
+            await self.__wrapped__.send(item)
         except _GONE:
             if first:
                 request.sent = False
@@ -69,33 +72,33 @@ class Outbound:
         request.sent = True
 
     async def aclose(self) -> None:
-        await self.inner.aclose()
+        await self.__wrapped__.aclose()
 
     async def __aenter__(self) -> Outbound:
-        await self.inner.__aenter__()
+        await self.__wrapped__.__aenter__()
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        closed: bool | None = await self.inner.__aexit__(exc_type, error, traceback)
+        closed: bool | None = await self.__wrapped__.__aexit__(exc_type, error, traceback)
         return closed
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
+        return getattr(self.__wrapped__, name)
 
 
 class Inbound:
     """A read stream that tells which request was answered, and when there is nothing more to read."""
 
     def __init__(self, inner: Any, on_message: Callable[[str | None], None], on_end: Callable[[], None]) -> None:
-        self.inner = inner
+        self.__wrapped__ = inner
         self._on_message = on_message
         self._on_end = on_end
 
     async def receive(self) -> Any:
         try:
-            item = await self.inner.receive()
+            item = await self.__wrapped__.receive()
         except _GONE:
             self._on_end()
             raise
@@ -112,20 +115,20 @@ class Inbound:
             raise StopAsyncIteration from None
 
     async def aclose(self) -> None:
-        await self.inner.aclose()
+        await self.__wrapped__.aclose()
 
     async def __aenter__(self) -> Inbound:
-        await self.inner.__aenter__()
+        await self.__wrapped__.__aenter__()
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        closed: bool | None = await self.inner.__aexit__(exc_type, error, traceback)
+        closed: bool | None = await self.__wrapped__.__aexit__(exc_type, error, traceback)
         return closed
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
+        return getattr(self.__wrapped__, name)
 
 
 def _message(item: Any) -> Any:

@@ -9,9 +9,13 @@ from __future__ import annotations
 import contextvars
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 Cancel = Callable[[], None]
+
+_AGAIN: Final = 1.0
+"""Seconds between two cancellations of a task that does not end: often enough that nothing hangs for good, rare enough
+to cost nothing."""
 
 _running: set[Any] = set()
 """asyncio keeps only weak references to its tasks; this is bookkeeping for the event loop, not state of ours."""
@@ -45,14 +49,18 @@ def _spawn_asyncio(body: Callable[[], Awaitable[None]], name: str) -> Cancel:
     async def run() -> None:
         await body()
 
-    task = asyncio.get_running_loop().create_task(run(), name=name)
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(run(), name=name)
     _running.add(task)
     task.add_done_callback(_running.discard)
 
-    # Once, and not through an anyio scope: a scope delivers its cancellation again on every turn of the loop until
-    # the task ends, which burns a core for as long as a callee that swallows it is left behind.
+    # Not through an anyio scope: a scope delivers its cancellation again on every turn of the loop until the task ends,
+    # which burns a core for as long as a callee that swallows it is left behind. But not once and for all either: a
+    # callee that swallowed it in one place may go on to wait for ever in the next.
     def cancel() -> None:
-        task.cancel()
+        if not task.done():
+            task.cancel()
+            loop.call_later(_AGAIN, cancel)
 
     return cancel
 

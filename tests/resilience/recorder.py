@@ -24,26 +24,28 @@ class Recorder:
         self.said.append(("call ended",))
 
     @asynccontextmanager
-    async def lock(self, lock: Any, connector: str, name: str = "rpc") -> AsyncIterator[None]:
-        self.said.append(("lock", connector, name))
+    async def lock(
+        self, lock: Any, connector: str, name: str = "rpc", *, holder: str | None = None
+    ) -> AsyncIterator[None]:
+        self.said.append(("lock", connector, name, holder))
         async with lock:
             yield
 
     @contextmanager
-    def keepalive(self, connector: str, method: str = "ping") -> Iterator[_Call]:
+    def keepalive(self, connector: str, method: str = "ping") -> Iterator[None]:
         self.said.append(("keepalive", connector, method))
-        yield _Call(self)
+        yield
 
     @contextmanager
     def connecting(self, connector: str, reason: str = "initial") -> Iterator[None]:
         self.said.append(("connecting", connector, reason))
         yield
 
-    def state(self, connector: str, state: str) -> None:
+    def state(self, connector: str, state: str | None) -> None:
         self.said.append(("state", connector, state))
 
-    def tools(self, connector: str, n: int) -> None:
-        self.said.append(("tools", connector, n))
+    def tools(self, connector: str, count: int) -> None:
+        self.said.append(("tools", connector, count))
 
     def breaker(self, connector: str) -> _Breaker:
         return _Breaker(self, connector)
