@@ -211,6 +211,8 @@ class Attempt:
     sent_at: float | None = None
     probe: str | None = None
     """The probe's method where this is a keepalive."""
+    unasked: bool = False
+    """Part of a reconnect: its context is that of whoever asked for the first connect, long ago."""
     hidden: bool = False
     """The SDK's own `tools/list` inside `call_tool`."""
     within: Call | None = None

@@ -10,7 +10,7 @@ from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.verdicts import LEFT_BEHIND, Verdict
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import LOST, VALIDATE, WAIT, WRITE, Attempt, Call, Session, now
-from otel_mcp._observe import loops
+from otel_mcp._observe import loops, scopes
 from otel_mcp._record import events
 from otel_mcp._record.recorder import recorder
 
@@ -39,6 +39,7 @@ def begin(
     moment = now()
     attempt = Attempt(session, method, target, key, call, moment, limit)
     attempt.probe, attempt.hidden, attempt.uri = probe, hidden, uri
+    attempt.unasked = call is None and _in_reconnect()
     attempt.session_gone = session.state == LOST or session.retired
     if call is not None:
         _join(call, attempt, moment)
@@ -55,6 +56,11 @@ def begin(
     if not session.transport.observes_writes and not attempt.session_gone:
         sent(attempt, moment)
     return attempt
+
+
+def _in_reconnect() -> bool:
+    connecting = scopes.CONNECTING.get()
+    return connecting is not None and connecting.reason not in {None, "initial", "additional"}
 
 
 def _join(call: Call, attempt: Attempt, moment: float) -> None:

@@ -77,13 +77,17 @@ class Recorder:
         from opentelemetry.trace import set_span_in_context
 
         name = spans.attempt_name(ledger.labels, attempt)
-        root = Context() if attempt.probe is not None else None
+        call = attempt.call
+        parent = None
+        if attempt.probe is not None or attempt.unasked:
+            parent = Context()
+        elif call is not None and call.span is not None and call.own_span:
+            parent = set_span_in_context(call.span)
         links = _links(attempt) if attempt.probe is not None else []
-        span = spans.start_attempt(tracer, name, attempt, root, links)
+        span = spans.start_attempt(tracer, name, attempt, parent, links)
         attempt.span = span
         if span.get_span_context().is_valid:
-            attempt.context = set_span_in_context(span, root)
-            call = attempt.call
+            attempt.context = set_span_in_context(span, parent)
             if call is not None and not call.span_id:
                 context = span.get_span_context()
                 call.trace_id, call.span_id = context.trace_id, context.span_id
@@ -156,10 +160,8 @@ class Recorder:
         if above.is_recording() and _is_execute_tool(above):
             call.span, call.own_span = above, False
         else:
-            label = ledger.labels.known_tool(call.connector.name, call.target or "") or n.OTHER
-            call.span = self.tracer.start_span(
-                f"call {label}" if call.target else f"call {call.method}", kind=SpanKind.INTERNAL
-            )
+            label = spans.target_label(ledger.labels, call.connector, call.target) or call.method
+            call.span = self.tracer.start_span(f"call {label}", kind=SpanKind.INTERNAL)
         context = call.span.get_span_context()
         call.trace_id, call.span_id = context.trace_id, context.span_id
 

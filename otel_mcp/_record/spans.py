@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from otel_mcp._ground import names as n
 from otel_mcp._ground.labels import Labels, short
 from otel_mcp._ground.targets import safe_url
-from otel_mcp._ledger.model import Attempt, Call, Session
+from otel_mcp._ledger.model import Attempt, Call, Connector, Session
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -24,14 +24,18 @@ TARGET_KEYS = {n.TOOLS_CALL: n.GEN_AI_TOOL_NAME, n.PROMPTS_GET: n.GEN_AI_PROMPT_
 
 def attempt_name(labels: Labels, attempt: Attempt) -> str:
     """``{method} {tool label or prompt label}``; a name the connector never listed nor answered stays out of it."""
-    if attempt.target is None:
-        return attempt.method
-    connector = attempt.session.connector
-    label = labels.known_tool(connector.name, attempt.target)
+    label = target_label(labels, attempt.session.connector, attempt.target)
+    return attempt.method if label is None else f"{attempt.method} {label}"
+
+
+def target_label(labels: Labels, connector: Connector, target: str | None) -> str | None:
+    """The label of a tool or prompt; `_other` for a name that the connector never listed nor answered."""
+    if target is None:
+        return None
+    label = labels.known_tool(connector.name, target)
     if label is None:
-        proven = attempt.target in connector.listed
-        label = labels.tool(connector.name, attempt.target, proven=True) if proven else n.OTHER
-    return f"{attempt.method} {label}"
+        label = labels.tool(connector.name, target, proven=True) if target in connector.listed else n.OTHER
+    return label
 
 
 def start_attempt(tracer: Tracer, name: str, attempt: Attempt, context: Context | None, links: list[Link]) -> Span:
