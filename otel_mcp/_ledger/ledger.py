@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from otel_mcp._ground import names as n
 from otel_mcp._ground import targets
@@ -33,6 +33,8 @@ class Ledger:
         """Open calls, oldest first."""
         self.cutoffs: Sets[list[int]] = Sets(self.labels)
         self._targets: dict[str, str] = {}
+        self.lock_waits: set[Any] = set()
+        """Waits for a lock by what is no call; those of calls are told by the call."""
         self.opened: Callable[[], None] = _nothing
         """Told when something is opened, so that the watcher can wake."""
 
@@ -240,6 +242,7 @@ class Ledger:
         self.calls = {}
         self.cutoffs = Sets(self.labels)
         self._targets = {}
+        self.lock_waits = set()
         self.opened = _nothing
 
     def attempts(self) -> list[Attempt]:

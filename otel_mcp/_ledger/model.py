@@ -130,6 +130,10 @@ class Call:
     phase_time: dict[str, float] = field(default_factory=dict)
     limits: dict[str, float | None] = field(default_factory=dict)
     """All known limits in seconds, by source; None: known to be none."""
+    armed: float | None = None
+    """When the clock of the limit that a layer above watches was started; again for each of its attempts."""
+    armed_by: str | None = None
+    """That limit's source."""
     attempts: int = 0
     outcomes: list[str] = field(default_factory=list)
     last: Verdict | None = None
@@ -186,8 +190,16 @@ class Call:
 
     def overdue(self, moment: float) -> bool:
         """Open five seconds past its own limit; without a limit, past 600 s."""
-        seconds, _ = self.limit
-        return moment - self.started > (OVERDUE_WITHOUT_LIMIT if seconds is None else seconds + OVERDUE_GRACE)
+        seconds, source = self.limit
+        start = self.armed if self.armed is not None and source == self.armed_by else self.started
+        return moment - start > (OVERDUE_WITHOUT_LIMIT if seconds is None else seconds + OVERDUE_GRACE)
+
+    def ran_out(self, moment: float) -> tuple[float, str] | None:
+        """The limit of a layer above, in seconds, and its source, if it has run out by then."""
+        seconds = self.limits.get(self.armed_by or "")
+        if self.armed is None or self.armed_by is None or seconds is None or moment - self.armed < seconds:
+            return None
+        return seconds, self.armed_by
 
 
 @dataclass(slots=True, eq=False)

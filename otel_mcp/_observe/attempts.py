@@ -164,7 +164,9 @@ def _finish(attempt: Attempt, verdict: Verdict, moment: float) -> None:
     call = attempt.call
     if call is not None:
         call.last = verdict
-        call.outcomes.append(verdict.outcome.value)
+        with ledger.lock:
+            if not call.ended:
+                call.outcomes.append(verdict.outcome.value)
         call.answered_last = verdict.outcome in ANSWERED
         call.cause = attempt.cause or verdict.cause or call.cause
         if verdict.limit is not None and verdict.limit_source is not None:

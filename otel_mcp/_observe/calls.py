@@ -69,7 +69,12 @@ def end(call: Call, verdict: Verdict) -> None:
     """Exactly one record: counted, its point made, its line told. A second end is ignored."""
     if call.ended:
         return
-    call.ended = True
+    with ledger.lock:
+        call.ended = True
+        attempt = call.current
+        if attempt is not None and not attempt.ended:
+            # Given up in another thread than the request's: it ends as soon as that thread learns of it.
+            call.outcomes.append(verdict.outcome.value)
     moment = now()
     if call.orphaned:
         verdict = LEFT_BEHIND

@@ -6,20 +6,27 @@ import time
 from typing import Any
 
 from otel_mcp._ground import guard
-from otel_mcp._ledger.model import Attempt, Call, Session, now
+from otel_mcp._ground import names as n
+from otel_mcp._ledger.model import LOCK, Attempt, Call, Session, now
+from otel_mcp._observe.locks import Wait
 from otel_mcp._record import events
 from otel_mcp._record.recorder import recorder
 
+Entry = Call | Attempt | Wait
 
-def report(entry: Call | Attempt, *, blocked: bool = False, at: str | None = None) -> None:
+
+def report(entry: Entry, *, blocked: bool = False, at: str | None = None) -> None:
     """One `still_waiting` event, and one record of the logger `otel_mcp`."""
-    fields = of_call(entry) if isinstance(entry, Call) else of_attempt(entry)
+    session, call = None, None
+    if isinstance(entry, Wait):
+        fields, name = of_wait(entry), entry.lock.connector.name
+    elif isinstance(entry, Call):
+        fields, name, session, call = of_call(entry), entry.name, entry.session, entry
+    else:
+        fields, name, session, call = of_attempt(entry), entry.session.name, entry.session, entry.call
     fields["loop_blocked"] = blocked
     fields["blocked_at"] = at
-    session = entry.session
-    name = entry.name if isinstance(entry, Call) else entry.session.name
     transport = session.transport.kind if session is not None else None
-    call = entry if isinstance(entry, Call) else entry.call
     recorder.event("still_waiting", time.time_ns(), name, transport, fields, call)
     guard.logger.warning("%s", sentence(name, fields))
 
@@ -52,6 +59,22 @@ def of_attempt(attempt: Attempt) -> dict[str, Any]:
         "limit_source": "sdk" if attempt.limit is not None else None,
         **_session(attempt.session),
         "lock_holder": None,
+    }
+
+
+def of_wait(wait: Wait) -> dict[str, Any]:
+    """The fields for something that is no call and stands before a lock: nothing of it was handed to a session yet."""
+    return {
+        "id": None,
+        "method": wait.method or n.UNKNOWN,
+        "tool": None,
+        "phase": LOCK,
+        "age": events.seconds(now() - wait.began),
+        "limit": None,
+        "limit_source": None,
+        **_session(None),
+        "current_generation": wait.lock.connector.generation,
+        "lock_holder": wait.holder,
     }
 
 

@@ -13,8 +13,10 @@ from typing import Final
 
 from otel_mcp._ground.guard import guarded
 from otel_mcp._ledger.ledger import ledger
-from otel_mcp._ledger.model import Attempt, Call, now
+from otel_mcp._ledger.model import Attempt, now
 from otel_mcp._observe import loops, waiting
+from otel_mcp._observe.locks import Wait
+from otel_mcp._observe.waiting import Entry
 
 _SOONEST: Final = 0.01
 """Seconds. Two entries due at nearly the same moment are reported in one waking."""
@@ -82,7 +84,7 @@ class Watcher:
         return doubled
 
     @staticmethod
-    def _report(entry: Call | Attempt) -> None:
+    def _report(entry: Entry) -> None:
         loop = entry.loop
         blocked = loop is not None and loops.is_blocked(loop)
         at = loops.blocked_at(loop) if blocked and loop is not None else None
@@ -94,8 +96,11 @@ class Watcher:
         return next(_open(), None) is not None
 
 
-def _open() -> Iterator[Call | Attempt]:
+def _open() -> Iterator[Entry]:
     yield from list(ledger.calls.values())
+    with ledger.lock:
+        waits: list[Wait] = list(ledger.lock_waits)
+    yield from waits
     for attempt in ledger.attempts():
         if attempt.call is None and (not attempt.ended or attempt.orphaned):
             yield attempt

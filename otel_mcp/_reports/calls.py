@@ -16,6 +16,7 @@ from otel_mcp._ground.verdicts import Verdict
 from otel_mcp._ledger import model
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._observe import calls, scopes
+from otel_mcp._reports.strikes import strike_cause
 
 _DEFAULT_ERRORS = {
     Outcome.TOOL_ERROR: v.TOOL_ERROR,
@@ -59,12 +60,46 @@ class Call(AbstractContextManager["Call"]):
         """The call's number in this process, as it stands in the call log; 0 if the call is not watched."""
         return self._entry.id if self._entry is not None else 0
 
+    @property
+    def last_outcome(self) -> str | None:
+        """Outcome of the last attempt that has ended; None if none has."""
+        last = self._entry.last if self._entry is not None else None
+        return last.outcome.value if last is not None else None
+
+    @property
+    def last_error_type(self) -> str | None:
+        """`error.type` of the last attempt that has ended."""
+        last = self._entry.last if self._entry is not None else None
+        return last.error_type if last is not None else None
+
+    @property
+    def attempts(self) -> int:
+        """Attempts made so far."""
+        return self._entry.attempts if self._entry is not None else 0
+
+    @property
+    def waits_for_lock(self) -> bool:
+        """Whether it stands before a lock now, or gave up there."""
+        return self._entry is not None and self._entry.phase == model.LOCK
+
+    def strike_cause(self) -> str:
+        """Which cause of a breaker's strike the call stands for, by what is known of it now."""
+        entry = self._entry
+        if entry is None:
+            return n.UNKNOWN
+        return strike_cause(self._said or entry.last, in_queue=entry.phase == model.LOCK)
+
     def limit(self, seconds: float | None, source: str = "host") -> None:
-        """Tell a limit that applies to the call: seconds from its start, or None for "known to be none"."""
+        """Tell a limit that applies to the call: seconds from now, or None for "known to be none".
+
+        A host whose limit is for each attempt tells it again before each. A request that is cancelled when the time
+        is up is then known to have been cut off by it.
+        """
         entry = self._entry
         if entry is not None and source in n.LIMIT_SOURCES:
             with guarded("hooks", "a limit"):
                 entry.limits[source] = seconds
+                entry.armed, entry.armed_by = model.now(), source
                 calls.limits_known(entry)
 
     def breaker(self, state: str) -> None:

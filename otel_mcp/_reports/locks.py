@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -60,7 +61,7 @@ class _Holding(AbstractAsyncContextManager[None]):
         finally:
             if self._wait is not None:
                 with guarded("locks", "a lock wait"):
-                    self._wait.ended(acquired=acquired)
+                    self._wait.end(acquired=acquired)
 
     async def __aexit__(self, *details: object) -> None:
         if self._wait is not None:
@@ -80,11 +81,26 @@ def lock(
     return _Holding(lock, connector, name, holder)
 
 
-class Lock:
-    """A drop-in for `asyncio.Lock` that reports waits and holders. `inner` may be any lock of that shape."""
+def _nobody_knows() -> None:
+    return None
 
-    def __init__(self, connector: str, name: str = "rpc", inner: Any = None) -> None:
+
+class Lock:
+    """A drop-in for `asyncio.Lock` that reports waits and holders. `inner` may be any lock of that shape.
+
+    `method` is asked, at each acquisition outside a call, for the method that the lock is taken for: ``tools/list``.
+    """
+
+    def __init__(
+        self,
+        connector: str,
+        name: str = "rpc",
+        inner: Any = None,
+        *,
+        method: Callable[[], str | None] | None = None,
+    ) -> None:
         self._inner = inner if inner is not None else asyncio.Lock()
+        self._method = method or _nobody_knows
         self._watched: WatchedLock | None = None
         self._holding: list[Wait] = []
         with guarded("locks", "a lock"):
@@ -94,7 +110,7 @@ class Lock:
         """Wait until the lock is free and take it; returns what the inner lock returns."""
         wait: Wait | None = None
         with guarded("locks", "a lock wait"):
-            wait = self._watched.waits(None) if self._watched is not None else None
+            wait = self._watched.waits(None, self._method()) if self._watched is not None else None
         acquired = False
         try:
             result = await self._inner.acquire()
@@ -103,7 +119,7 @@ class Lock:
         finally:
             if wait is not None:
                 with guarded("locks", "a lock wait"):
-                    wait.ended(acquired=acquired)
+                    wait.end(acquired=acquired)
                 if acquired:
                     self._holding.append(wait)
 

@@ -15,7 +15,7 @@ from otel_mcp._ground import verdicts as v
 from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.patching import Switch
 from otel_mcp._ground.verdicts import Facts, Verdict
-from otel_mcp._ledger.model import CONNECTING, VALIDATE, Attempt, Session, now
+from otel_mcp._ledger.model import CONNECTING, VALIDATE, Attempt, Call, Session, now
 from otel_mcp._observe import attempts, calls, scopes, sessions
 from otel_mcp._sdk import clocks, link
 
@@ -188,7 +188,19 @@ def judge(attempt: Attempt, error: BaseException) -> Verdict:
         if cut is not None:
             facts.caller_limit_fired = True
             facts.deadline = cut.limit
+        elif attempt.call is not None:
+            return _cut_from_above(attempt.call) or v.of_exception(error, facts)
     return v.of_exception(error, facts)
+
+
+def _cut_from_above(call: Call) -> Verdict | None:
+    """A layer above ran out of time: it may have ended the call already, from another thread."""
+    if call.verdict is not None:
+        return call.verdict if call.verdict.outcome is Outcome.DEADLINE else None
+    found = call.ran_out(now())
+    if found is None:
+        return None
+    return Verdict(Outcome.DEADLINE, v.TIMEOUT, limit=found[0], limit_source=found[1])
 
 
 def is_cancellation(error: BaseException) -> bool:

@@ -1,0 +1,33 @@
+"""What a breaker's strike was for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from otel_mcp._ground import names as n
+from otel_mcp._ground import verdicts as v
+from otel_mcp._ground.outcomes import Outcome
+from otel_mcp._ground.verdicts import Verdict
+
+_BY_OUTCOME: Final = {
+    Outcome.TOOL_ERROR: "tool_error",
+    Outcome.ERROR: "error",
+    Outcome.DEADLINE: "deadline",
+    Outcome.DISCONNECTED: "transport",
+    Outcome.ORPHANED: "transport",
+    Outcome.REJECTED: "not_connected",
+}
+_BY_STATUS: Final = {"401": "auth", "403": "auth", "429": "rate_limit"}
+
+
+def strike_cause(verdict: Verdict | None, *, in_queue: bool) -> str:
+    """The cause, one of the contract's, for a failure that ended so; `in_queue`: it never got past a lock."""
+    if verdict is None:
+        return n.UNKNOWN
+    if verdict.outcome is Outcome.DEADLINE and in_queue:
+        return "lock_wait"  # says nothing about the server: nothing was sent to it
+    if verdict.error_type in _BY_STATUS:
+        return _BY_STATUS[verdict.error_type]
+    if verdict.outcome is Outcome.DISCONNECTED and verdict.error_type == v.NOT_CONNECTED:
+        return v.NOT_CONNECTED
+    return _BY_OUTCOME.get(verdict.outcome, n.UNKNOWN)
