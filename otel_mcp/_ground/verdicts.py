@@ -49,6 +49,8 @@ class Verdict:
 
 
 OK: Final = Verdict(Outcome.OK)
+INPUT_REQUIRED: Final = Verdict(Outcome.OK)
+"""A 2.x server wants something first, and the same request comes again with it. Told from `OK` by identity."""
 FAILED_BY_TOOL: Final = Verdict(Outcome.TOOL_ERROR, TOOL_ERROR)
 GIVEN_UP: Final = Verdict(Outcome.CANCELLED)
 LEFT_BEHIND: Final = Verdict(Outcome.ORPHANED, ORPHANED)

@@ -180,10 +180,10 @@ class Ledger:
         session.attempts[attempt.key] = attempt
         session.last_message = attempt.started
         session.connector.methods.add(attempt.method)
-        if attempt.call is not None:
-            self.count_attempt(attempt.call)
-        else:
+        if attempt.call is None:
             self.opened()
+        elif not attempt.continues:
+            self.count_attempt(attempt.call)
 
     def count_attempt(self, call: Call) -> None:
         """Count an attempt of a call; from the second on it is a retry, safe or not."""

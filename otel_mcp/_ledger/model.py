@@ -229,6 +229,8 @@ class Attempt:
     """The SDK's own `tools/list` inside `call_tool`."""
     within: Call | None = None
     """The call that a hidden request is made in."""
+    continues: bool = False
+    """A further round of an `input_required` exchange: part of the attempt that its first round began."""
     session_gone: bool = False
     span: Span | None = None
     context: Any = None

@@ -6,6 +6,7 @@ import time
 from typing import Any, Final
 
 from otel_mcp._ground import names as n
+from otel_mcp._ground import verdicts as v
 from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.verdicts import LEFT_BEHIND, Verdict
 from otel_mcp._ledger.ledger import ledger
@@ -65,6 +66,7 @@ def _in_reconnect() -> bool:
 
 def _join(call: Call, attempt: Attempt, moment: float) -> None:
     session = attempt.session
+    attempt.continues = call.last is v.INPUT_REQUIRED
     call.current = attempt
     call.session_gone = attempt.session_gone
     if call.session is not session:
@@ -166,12 +168,14 @@ def _finish(attempt: Attempt, verdict: Verdict, moment: float) -> None:
         call.last = verdict
         with ledger.lock:
             if not call.ended:
+                if attempt.continues:
+                    call.outcomes.pop()
                 call.outcomes.append(verdict.outcome.value)
         call.answered_last = verdict.outcome in ANSWERED
         call.cause = attempt.cause or verdict.cause or call.cause
         if verdict.limit is not None and verdict.limit_source is not None:
             call.limits.setdefault(verdict.limit_source, verdict.limit)
-        if verdict.outcome is Outcome.OK and attempt.method == n.TOOLS_CALL:
+        if verdict.outcome is Outcome.OK and verdict is not v.INPUT_REQUIRED and attempt.method == n.TOOLS_CALL:
             call.enter(VALIDATE, moment)
     if attempt.within is not None and verdict.outcome is not Outcome.OK:
         attempt.within.hidden_verdict = verdict

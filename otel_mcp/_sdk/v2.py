@@ -44,6 +44,8 @@ class V2:
         return request  # the SDK injects the current context, which is the attempt's
 
     def verdict(self, method: str, result: Any) -> Verdict:
+        if getattr(result, "result_type", None) == "input_required":
+            return v.INPUT_REQUIRED
         if method == n.TOOLS_CALL and getattr(result, "is_error", False):
             return v.FAILED_BY_TOOL
         return v.OK
