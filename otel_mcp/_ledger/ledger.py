@@ -56,16 +56,19 @@ class Ledger:
 
     def name_target(self, subject: str | None, given: str | None, derived: str | None, server: str | None) -> str:
         """The connector's name by the contract's order; `subject` is what the rules' globs are matched on."""
-        if subject is not None:
-            ruled = targets.configured(self.name_rules, subject)
-            if ruled:
-                return ruled
+        ruled = self.ruled(subject)
+        if ruled is not None:
+            return ruled
         if given:
             return targets.clean(given) or n.UNKNOWN
         name = derived or (targets.clean(server) if server else None)
         if not name:
             return n.UNKNOWN
         return self._apart(name, subject) if derived and subject else name
+
+    def ruled(self, subject: str | None) -> str | None:
+        """The name that `OTEL_MCP_CONNECTORS` gives a target, if it does."""
+        return targets.configured(self.name_rules, subject) if subject is not None and self.name_rules else None
 
     def _apart(self, name: str, subject: str) -> str:
         """Two targets left with one name: the second gets four hex digits of its hash."""
@@ -135,15 +138,16 @@ class Ledger:
             session.name = name
             self._enrol(session, self.connector(name), None)
             for attempt in session.attempts.values():
-                if attempt.call is not None:
-                    self._move(attempt.call, old, session.connector)
+                if attempt.call is not None and attempt.call.connector is old:
+                    self.move(attempt.call, session)
 
-    def _move(self, call: Call, old: Connector, new: Connector) -> None:
-        if call.connector is old:
-            old.open_calls.pop(call.id, None)
-            new.open_calls[call.id] = call
-            call.connector = new
-            call.name = new.name
+    def move(self, call: Call, session: Session) -> None:
+        """Give a call to the connector of a session: `OTEL_MCP_CONNECTORS` comes before the name a host told."""
+        with self.lock:
+            call.connector.open_calls.pop(call.id, None)
+            session.connector.open_calls[call.id] = call
+            call.connector = session.connector
+            call.name = session.name
 
     def close_session(self, session: Session, *, by_us: bool, reason: str | None) -> None:
         """Retire a session. `reason` is the connect reason that a later connect of this connector gets."""

@@ -73,6 +73,8 @@ class Session:
     """The connector's raw name, which may differ from its label."""
     provisional: bool = False
     """No name is known yet; the server's own may still give one."""
+    ruled: bool = False
+    """`OTEL_MCP_CONNECTORS` gave the name."""
     opened: float = field(default_factory=now)
     opened_ns: int = field(default_factory=time.time_ns)
     state: str = CONNECTING

@@ -67,6 +67,8 @@ def _in_reconnect() -> bool:
 def _join(call: Call, attempt: Attempt, moment: float) -> None:
     session = attempt.session
     attempt.continues = call.last is v.INPUT_REQUIRED
+    if session.ruled and call.connector is not session.connector:
+        ledger.move(call, session)
     call.current = attempt
     call.session_gone = attempt.session_gone
     if call.session is not session:

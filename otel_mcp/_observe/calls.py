@@ -38,11 +38,14 @@ def begin(
 
 
 def current(method: str, target: str | None) -> Call | None:
-    """The call a layer above has opened for this very request, if any."""
+    """The call a layer above has opened for this very request, if any.
+
+    While an attempt of it is open, another request in this context is made by an in-process server: no part of it.
+    """
     call = CURRENT.get()
-    if call is not None and not call.ended and call.method == method and call.target == target:
-        return call
-    return None
+    if call is None or call.ended or call.method != method or call.target != target:
+        return None
+    return None if call.current is not None and not call.current.ended else call
 
 
 def limits_known(call: Call) -> None:

@@ -18,6 +18,8 @@ class Connecting:
     connector: str
     reason: str | None = None
     session: Session | None = None
+    open: bool = True
+    """The host is still inside. Tasks begun inside see this scope for as long as they live."""
 
 
 NAME: Final[ContextVar[str | None]] = ContextVar("otel_mcp_connector", default=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Final
 
 from otel_mcp._ground import names as n
 from otel_mcp._ground import verdicts as v
@@ -15,17 +15,38 @@ from otel_mcp._observe import attempts, processes, scopes
 from otel_mcp._record import events
 from otel_mcp._record.recorder import recorder
 
+ATTRIBUTE: Final = "_otel_mcp_session"
+"""On the SDK's session object. An attribute, because subclasses may be unhashable or define equality."""
+
 _FAULTS = frozenset(n.FAULT_CAUSES)
+
+
+def of(sdk_session: Any) -> Session | None:
+    """The ledger entry of an SDK session, if there is one."""
+    found: Session | None = getattr(sdk_session, "__dict__", {}).get(ATTRIBUTE)
+    return found
+
+
+def _announced(transport: Transport) -> scopes.Connecting | None:
+    """The connect scope that this transport was opened for.
+
+    A task begun inside a scope may open something else later: a sampling handler that asks another server.
+    """
+    scope: scopes.Connecting | None = transport.asked or scopes.CONNECTING.get()
+    if scope is None or scope.open or scope.session is None:
+        return scope
+    return scope if scope.session.transport.target == transport.target else None
 
 
 def opened(transport: Transport) -> Session:
     """A session was entered on this transport: it gets its connector, generation and reason."""
     scopes.first_use()
-    scope = transport.asked or scopes.CONNECTING.get()
+    scope = _announced(transport)
     given = scope.connector if scope is not None else scopes.NAME.get()
     name = ledger.name_target(transport.target, given, transport.derived, None)
     reason = scope.reason if scope is not None else None
     session = ledger.open_session(name, transport, provisional=name == n.UNKNOWN and not given, reason=reason)
+    session.ruled = ledger.ruled(transport.target) is not None
     transport.session = session
     session.asked_by = recorder.current_span_context()
     if scope is not None:
@@ -67,7 +88,7 @@ def _connected(session: Session, verdict: Verdict) -> None:
 
 def never_opened(transport: Transport, error: BaseException) -> None:
     """The transport could not be opened (no such program, connection refused): there never was a session."""
-    scope = transport.asked or scopes.CONNECTING.get()
+    scope = _announced(transport)
     given = scope.connector if scope is not None else scopes.NAME.get()
     name = ledger.name_target(transport.target, given, transport.derived, None)
     session = Session(ledger.connector(name), transport, 0, name=name)
@@ -149,4 +170,4 @@ def _next_reason(session: Session, error_type: str | None) -> str | None:
     return "keepalive" if session.probe_failed else None
 
 
-__all__ = ["closed", "closing", "connect_failed", "fault", "lost", "never_opened", "opened", "ready"]
+__all__ = ["ATTRIBUTE", "closed", "closing", "connect_failed", "fault", "lost", "never_opened", "of", "opened", "ready"]

@@ -61,10 +61,10 @@ class Call(AbstractContextManager["Call"]):
         return self._entry.id if self._entry is not None else 0
 
     @property
-    def last_outcome(self) -> str | None:
+    def last_outcome(self) -> Outcome | None:
         """Outcome of the last attempt that has ended; None if none has."""
         last = self._entry.last if self._entry is not None else None
-        return last.outcome.value if last is not None else None
+        return last.outcome if last is not None else None
 
     @property
     def last_error_type(self) -> str | None:

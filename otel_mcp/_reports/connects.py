@@ -23,6 +23,7 @@ class Connect(AbstractContextManager["Connect"]):
         return self
 
     def __exit__(self, *details: object) -> None:
+        self._scope.open = False
         scopes.leave(scopes.CONNECTING, self._token)
 
 

@@ -12,9 +12,6 @@ from otel_mcp._ground.guard import guarded
 from otel_mcp._ledger.model import Session, Transport
 from otel_mcp._observe import sessions
 
-_ATTRIBUTE: Final = "_otel_mcp_session"
-"""On the SDK's session object. An attribute, because subclasses may be unhashable or define equality."""
-
 _TARGET_FIELDS: Final = {n.TOOLS_CALL: "name", n.PROMPTS_GET: "name"}
 MAX_LIVE_TRANSPORTS: Final = 10_000
 
@@ -45,21 +42,20 @@ def transport_of(sdk_session: Any) -> Transport:
 
 def entry(sdk_session: Any) -> Session:
     """The ledger entry of an SDK session; registered now if it was entered before we came."""
-    session = vars(sdk_session).get(_ATTRIBUTE)
+    session = known(sdk_session)
     return session if session is not None else enter(sdk_session)
 
 
 def known(sdk_session: Any) -> Session | None:
     """The ledger entry, if there is one."""
-    found: Session | None = vars(sdk_session).get(_ATTRIBUTE)
-    return found
+    return sessions.of(sdk_session)
 
 
 def enter(sdk_session: Any) -> Session:
     """Register an SDK session that is being entered."""
     session = sessions.opened(transport_of(sdk_session))
     session.read_timeout = seconds(getattr(sdk_session, "_session_read_timeout_seconds", None))
-    vars(sdk_session)[_ATTRIBUTE] = session
+    vars(sdk_session)[sessions.ATTRIBUTE] = session
     session.anchor = weakref.ref(sdk_session, functools.partial(_abandoned, session))
     return session
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import anyio
 import pytest
+from outcomes.expected import OK, TOOL_ERROR, Expected, by_major, check, deadline, operations, peer_error
 
 from harness.observing import Program, run_watched
 from harness.servers import Fault, HttpServer, Servers
 from harness.sessions import MAJOR, call_tool, client_session
-from outcomes.expected import OK, TOOL_ERROR, Expected, by_major, check, deadline, operations, peer_error
 
 LIMIT = 0.3
 TableRow = Callable[[str, str], None]
@@ -138,9 +138,7 @@ def test_arguments_that_cannot_be_sent_are_an_error_with_nothing_sent(target: An
             await it.quiet_call(session.call_tool("echo", arguments="no mapping"))
 
     seen = run_watched(program)
-    invalid = Expected(
-        "error", "pydantic_core._pydantic_core.ValidationError", sent=False, attempts=0
-    )
+    invalid = Expected("error", "pydantic_core._pydantic_core.ValidationError", sent=False, attempts=0)
     check(seen, "echo", invalid)
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import anyio
 import pytest
+from outcomes.expected import CANCELLED, Expected, check, deadline
 
 from harness.observing import Program, run_watched
 from harness.servers import HttpServer, Servers
 from harness.sessions import call_tool, client_session
-from outcomes.expected import CANCELLED, Expected, check, deadline
 
 LIMIT = 0.3
 TableRow = Callable[[str, str], None]
@@ -136,9 +136,7 @@ def test_a_callers_time_limit_is_a_deadline_of_the_caller(name: str, http: HttpS
 
 
 @pytest.mark.parametrize("name", EVERYWHERE)
-def test_a_callers_time_limit_is_a_deadline_under_trio(
-    name: str, module_servers: Servers, table_row: TableRow
-) -> None:
+def test_a_callers_time_limit_is_a_deadline_under_trio(name: str, module_servers: Servers, table_row: TableRow) -> None:
     table_row("outcomes", f"limit: {name} (trio)")
     seen = run_watched(hanging(module_servers.stdio().target, EVERYWHERE[name]), "trio")
     check(seen, "hang", deadline("caller", LIMIT))
