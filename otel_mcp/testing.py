@@ -241,7 +241,8 @@ class _Log:
 def _call(event: Event) -> Call:
     names = ("method", "tool", "outcome", "bucket", "elapsed", "attempts", "error_type", "cause", "phase", "limit",
              "limit_source", "sent")  # fmt: skip
-    return Call(event.connector, event.transport, *(event.fields[name] for name in names), event.fields)
+    said = {name: event.fields[name] for name in names}
+    return Call(connector=event.connector, transport=event.transport, fields=event.fields, **said)
 
 
 def _span(span: ReadableSpan) -> Span:
