@@ -7,11 +7,11 @@ from typing import Any
 
 import anyio
 import pytest
-from outcomes.expected import OK, TOOL_ERROR, Expected, by_major, check, deadline, operations, peer_error
 
 from harness.observing import Program, run_watched
 from harness.servers import Fault, HttpServer, Servers
 from harness.sessions import MAJOR, call_tool, client_session
+from outcomes.expected import OK, TOOL_ERROR, Expected, by_major, check, deadline, operations, peer_error
 
 LIMIT = 0.3
 TableRow = Callable[[str, str], None]

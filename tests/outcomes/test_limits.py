@@ -10,11 +10,11 @@ from typing import Any
 
 import anyio
 import pytest
-from outcomes.expected import CANCELLED, Expected, check, deadline
 
 from harness.observing import Program, run_watched
 from harness.servers import HttpServer, Servers
 from harness.sessions import call_tool, client_session
+from outcomes.expected import CANCELLED, Expected, check, deadline
 
 LIMIT = 0.3
 TableRow = Callable[[str, str], None]

@@ -1,0 +1,85 @@
+"""Kind 9: authorisation lapses in mid-call."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+
+from harness.observing import Program
+from harness.servers import Fault, HttpServer, Servers
+from harness.sessions import call_tool, client_session
+from scenarios.watching import See, Watched, hanging
+
+KIND = "9 authorisation lapses"
+TableRow = Callable[[str, str], None]
+
+
+def test_a_401_in_the_middle_is_counted_and_is_the_reason_of_the_next_connect(
+    watched: Watched, servers: Servers, table_row: TableRow
+) -> None:
+    table_row("scenarios", KIND)
+    server = servers.http(Fault("status", 401, after=1, times=1))
+
+    async def scenario(program: Program, see: See) -> None:
+        for _ in range(2):
+            try:
+                async with client_session(server.target) as session:
+                    await program.call(call_tool(session, "echo"))
+                    await program.quiet_call(call_tool(session, "echo", timeout=5.0))
+            except BaseException as error:  # mcp 1.x lets the 401 out of its transport's task group
+                if type(error).__name__ not in {"ExceptionGroup", "BaseExceptionGroup"}:
+                    raise
+
+    seen = watched.run(scenario)
+    refused = seen.calls("echo")[1]
+    assert (refused["outcome"], refused["error_type"], refused["cause"]) == ("disconnected", "401", "http_401")
+    assert seen.scrape().total("otel_mcp_client_faults_total", otel_mcp_cause="http_401") == 1
+
+
+def test_a_token_endpoint_that_is_slow_leaves_the_call_in_the_phase_write_and_unsent(
+    watched: Watched, servers: Servers, table_row: TableRow
+) -> None:
+    table_row("scenarios", KIND)
+    server = servers.http(require_token=True, token_delay=1.5, token_uses=3)
+
+    async def scenario(program: Program, see: See) -> None:
+        async with (
+            _client(server) as client,
+            client_session(server.target, transport_options={"http_client": client}) as session,
+            anyio.create_task_group() as tasks,
+        ):
+            # Three requests of the handshake use the first token up.
+            tasks.start_soon(program.quiet_call, call_tool(session, "echo"))
+            await see(hanging(f"127.0.0.1:{server.port}", phase="write", tool="echo"))
+
+    seen = watched.run(scenario)
+    (call,) = seen.calls("echo")
+    assert (call["outcome"], call["phase"]) == ("ok", "write")
+
+
+def _client(server: HttpServer) -> Any:
+    """An HTTP client with an authorisation flow: it asks the token endpoint before a request without a good token."""
+    httpx: Any = sys.modules.get("httpx2") or sys.modules["httpx"]
+
+    class Flow(httpx.Auth):  # type: ignore[misc]
+        requires_response_body = True
+        token: str | None = None
+
+        def auth_flow(self, request: Any) -> Any:
+            if self.token is None:
+                yield from self._fetch()
+            request.headers["Authorization"] = f"Bearer {self.token}"
+            response = yield request
+            if response.status_code == 401:
+                yield from self._fetch()
+                request.headers["Authorization"] = f"Bearer {self.token}"
+                yield request
+
+        def _fetch(self) -> Any:
+            answer = yield httpx.Request("POST", f"{server.base}/token")
+            self.token = answer.json()["access_token"]
+
+    return httpx.AsyncClient(auth=Flow(), timeout=30)

@@ -1,0 +1,50 @@
+"""Kind 13: nobody knows whether it was done; a write that is sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from harness.observing import Program
+from harness.servers import Fault, Servers
+from harness.sessions import call_tool, client_session
+from scenarios.watching import See, Watched
+
+KIND = "13 ambiguous outcome"
+TableRow = Callable[[str, str], None]
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_a_write_that_was_done_and_never_answered_is_sent_and_disconnected(
+    transport: str, watched: Watched, servers: Servers, table_row: TableRow
+) -> None:
+    table_row("scenarios", KIND)
+    fault = Fault("drop", tool="commit", times=1)
+    server = servers.stdio(fault) if transport == "stdio" else servers.http(fault)
+
+    async def scenario(program: Program, see: See) -> None:
+        async with client_session(server.target) as session:
+            await program.quiet_call(call_tool(session, "commit", timeout=5.0))
+
+    seen = watched.run(scenario)
+    (call,) = seen.calls("commit")
+    assert (call["outcome"], call["sent"], call["error_type"]) == ("disconnected", True, "connection_closed")
+    assert call["cause"] in {"process_exit", "reset"}
+    assert server.counts()["commits"] == 2  # the plain run's and the watched one's
+
+
+def test_an_answer_after_the_limit_says_that_the_write_was_done(
+    watched: Watched, servers: Servers, table_row: TableRow
+) -> None:
+    table_row("scenarios", KIND)
+    server = servers.http()
+
+    async def scenario(program: Program, see: See) -> None:
+        async with client_session(server.target) as session:
+            await program.quiet_call(call_tool(session, "late", {"seconds": 0.4}, timeout=0.2))
+            await see(lambda operator: operator.records("late_response"))
+
+    seen = watched.run(scenario)
+    (late,), (call,) = seen.records("late_response"), seen.calls("late")
+    assert (late["id"], late["limit"]) == (call["id"], 0.2)
