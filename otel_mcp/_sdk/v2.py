@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import math
 from types import TracebackType
 from typing import Any, Final
+
+import anyio
 
 from otel_mcp._ground import names as n
 from otel_mcp._ground import verdicts as v
@@ -217,7 +220,10 @@ def wrap_fan_out(original: Any, switch: Switch) -> Any:
         session = vars(self).get(_OWNER) if switch.on else None
         if session is not None and not session.closed_by_us and not session.retired:
             with guarded("sessions", "the end of a connection"):
-                sessions.lost(session)
+                # A caller that cancels the scope around transport and session ends the transport's reader first: the
+                # end of the stream is then our side's doing, and the open calls are cancelled, not disconnected.
+                if anyio.current_effective_deadline() != -math.inf:
+                    sessions.lost(session)
         return original(self)
 
     return _fan_out_closed
