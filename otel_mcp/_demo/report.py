@@ -59,6 +59,7 @@ def _table(counted: dict[str, Counter[str]]) -> str:
 _LONG = 5.0
 """Seconds; no call of the demo that is answered takes longer."""
 _ORDER = ("ok", "tool_error", "error", "deadline", "cancelled", "disconnected", "orphaned", "rejected")
+_ANSWERED = _ORDER[:3]
 _COLUMN = max(map(len, _ORDER))
 
 
@@ -101,13 +102,12 @@ def _hanging(events: list[Event]) -> Iterable[str]:
 
 
 def _without_limit(events: list[Event]) -> Iterable[str]:
-    """Calls that only a caller who gave up could end, and those that are open to this day."""
+    """Calls that nobody answered and no clock ended."""
     longest: dict[tuple[str, str], float] = {}
     for event in events:
         if event["event"] in ("call", "still_waiting") and event.get("limit") is None:
-            given_up = event["event"] == "still_waiting" or event["outcome"] in ("cancelled", "orphaned")
             open_for = event.get("age") or event.get("elapsed") or 0.0
-            if given_up and open_for > _LONG:
+            if event.get("outcome") not in _ANSWERED and open_for > _LONG:
                 key = (event["connector"], str(event.get("tool") or event.get("method")))
                 longest[key] = max(longest.get(key, 0.0), open_for)
     for (connector, what), seconds in longest.items():
