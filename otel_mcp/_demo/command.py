@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from otel_mcp._demo import agent, report
+from otel_mcp._demo import agent, history, report
 from otel_mcp._demo.cast import CAST, Stage, import_path, staged
 from otel_mcp._demo.screen import live
 from otel_mcp._demo.watch import Endpoint
@@ -26,23 +26,36 @@ _REDRAW = 0.5
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``otel-mcp demo``."""
     parser.add_argument("--seconds", type=float, default=40.0, metavar="N", help="how long the agent works (40)")
+    parser.add_argument(
+        "--history", type=float, metavar="DAYS", help="no servers: a simulated call log of so many days"
+    )
     parser.add_argument("--folder", type=Path, help="where the call log and everything else goes (a new one)")
 
 
 def run(given: argparse.Namespace) -> int:
-    """Runs the demo to its end or to Ctrl-C. Returns 0, or 2 if something that it needs is missing."""
+    """Runs the demo to its end or to Ctrl-C. Returns 0, or 2 if something that it needs is missing or means nothing."""
+    for name in ("seconds", "history"):
+        value = getattr(given, name)
+        if value is not None and not value > 0:
+            print(f"otel-mcp demo: --{name} must be more than 0, got {value:g}", file=sys.stderr)
+            return 2
     missing = [name for name in ("mcp", "rich") if importlib.util.find_spec(name) is None]
     if missing:
         print(f"The demo needs {' and '.join(missing)}: pip install 'otel-mcp-client[demo]'", file=sys.stderr)
         return 2
     folder = given.folder or Path(tempfile.mkdtemp(prefix="otel-mcp-demo-"))
     folder.mkdir(parents=True, exist_ok=True)
+    if given.history is not None:
+        return history.run(folder / "history.jsonl", given.history)
     log = folder / "calls.jsonl"
     with staged(folder, _environment()) as stage, _agent(stage, log, given.seconds) as process:
         _watch(stage, process, log, given.seconds)
     print()
-    print(report.text(report.read(log)))
+    events = report.read(log)
+    print(report.text(events))
     print()
+    if report.totals(events):
+        history.statistics(log)
     print(f"The call log, one line an event: {log}")
     return 0
 

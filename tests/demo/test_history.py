@@ -1,0 +1,39 @@
+"""`otel-mcp demo --history DAYS`: a simulated call log to try the report on."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.children import read_jsonl
+from harness.package import environment
+
+
+def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "otel_mcp", "demo", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
+
+
+def test_a_history_is_written_marked_as_simulated_and_reported_on_where_the_libraries_are(tmp_path: Path) -> None:
+    answer = demo("--history", "2", "--folder", str(tmp_path))
+    lines = read_jsonl(tmp_path / "history.jsonl")
+    assert lines
+    assert all(line["simulated"] is True for line in lines)
+    assert answer.stdout.startswith(f"{len(lines)} lines of a simulated call log, 2 days")
+    if importlib.util.find_spec("duckdb") and importlib.util.find_spec("scipy"):
+        assert (answer.returncode, answer.stderr) == (0, "")
+        assert "odoo" in answer.stdout
+    else:
+        assert answer.returncode == 2
+        assert "pip install 'otel-mcp-client[report]'" in answer.stderr
+
+
+@pytest.mark.parametrize("option", ["--history", "--seconds"])
+def test_a_length_that_means_nothing_is_one_sentence(option: str) -> None:
+    answer = demo(option, "0")
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert answer.stderr == f"otel-mcp demo: {option} must be more than 0, got 0\n"
