@@ -72,6 +72,6 @@ def run(command: Iterable[str]) -> None:
 
 
 def _fingerprint(words: list[str]) -> str:
-    files = [ROOT / "pyproject.toml", *sorted(REQUIREMENTS.glob("*.txt"))]
-    known = [Path(word).name if word.endswith(".whl") else word for word in words]
-    return hashlib.sha256("\n".join([*known, *(file.read_text() for file in files)]).encode()).hexdigest()
+    project = (ROOT / "pyproject.toml").read_text().partition("\n[tool.")[0]  # settings of tools change no environment
+    files = [file.read_text() for file in sorted(REQUIREMENTS.glob("*.txt"))]
+    return hashlib.sha256("\n".join([*words, project, *files]).encode()).hexdigest()
