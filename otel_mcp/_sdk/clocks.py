@@ -97,7 +97,7 @@ def cut_by_caller(deadline: float, limit: float | None, elapsed: float) -> Cut |
     `deadline` and `limit` are of the anyio scope as it stood when the call began (the clock's value, and seconds from
     then).
     """
-    if deadline != float("inf") and loop_time() >= deadline:
+    if float("-inf") < deadline <= loop_time():
         return Cut(limit)
     try:
         task = asyncio.current_task()
@@ -105,11 +105,20 @@ def cut_by_caller(deadline: float, limit: float | None, elapsed: float) -> Cut |
         return None
     if task is None:
         return None
+    if deadline == float("-inf"):
+        return _cut_before_it_began(task)
     for entry in _fired:
         timed = entry.task()
         if timed is not None and _expiring(entry.timer) and (timed is task or _waits_for(timed, task)):
             return Cut(_timer_limit(entry.timer, timed is task, elapsed))
     return _cut_by_scope_above(task, elapsed) or (_cut_by_wait_for(task) if _WAITS_IN_FRAME else None)
+
+
+def _cut_before_it_began(task: Any) -> Cut | None:
+    """The call began in a scope that had been cancelled: anyio then shows no deadline, whoever cancelled it and why."""
+    states = getattr(sys.modules.get("anyio._backends._asyncio"), "_task_states", None) or {}
+    scope = getattr(states.get(task), "cancel_scope", None)
+    return None if _ran_out(scope, loop_time()) is None else Cut(None)
 
 
 def _cut_by_scope_above(task: Any, elapsed: float) -> Cut | None:

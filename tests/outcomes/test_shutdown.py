@@ -61,3 +61,34 @@ def test_a_call_that_is_open_at_the_shutdown_is_cancelled_and_no_fault(
     (call,) = events(read_jsonl(log), "call")
     assert (call["outcome"], call["cause"]) == ("cancelled", None)
     assert not events(read_jsonl(log), "fault")
+
+
+BEGUN_TOO_LATE = """if True:
+    import json, sys
+    import anyio
+    from harness.sessions import call_tool, client_session
+    from mcp import StdioServerParameters
+
+    async def main(target):
+        async with client_session(target) as session:
+            await session.list_tools()
+            with anyio.CancelScope() as scope:
+                scope.cancel()
+                await call_tool(session, "hang")
+            with anyio.move_on_after(-1):
+                await call_tool(session, "hang")
+
+    anyio.run(main, StdioServerParameters(**json.loads(sys.argv[1])))
+"""
+
+
+def test_a_call_that_begins_in_a_cancelled_scope_ends_as_what_cancelled_the_scope(
+    servers: Servers, tmp_path: Path
+) -> None:
+    start_file()
+    log = tmp_path / "calls.jsonl"
+    search = {"PYTHONPATH": ":".join([str(Path(__file__).parents[1]), *path_entry().values()])}
+    watched = {"OTEL_MCP_ENABLED": "true", "OTEL_MCP_CALL_LOG": str(log), "OTEL_METRICS_EXPORTER": "none", **search}
+    ended = run_script(BEGUN_TOO_LATE, json.dumps(servers.stdio().target.model_dump()), env=watched)
+    assert ended.returncode == 0, ended.stderr
+    assert [call["outcome"] for call in events(read_jsonl(log), "call")] == ["cancelled", "deadline"]
