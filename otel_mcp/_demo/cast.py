@@ -54,10 +54,10 @@ CAST = (
         http=True,
     ),
     Role("crm", "hangs", (Job("echo", 1.0, 4.0, {"text": "customer 17"}), Job("hang", 1.0, 4.0))),
-    Role("billing", "hangs, and the agent set no limit", (Job("echo", 3.0, None), Job("hang", 1.0, None))),
+    Role("billing", "hangs, no limit", (Job("echo", 3.0, None), Job("hang", 1.0, None))),
     Role(
         "calendar",
-        "rejects arguments",
+        "rejects",
         (Job("echo", 1.5, 10.0, {"text": "today"}), Job("reject", 1.5, 10.0, {"date": "31/12/2026"})),
         http=True,
     ),

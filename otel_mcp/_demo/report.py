@@ -87,7 +87,7 @@ def _late(events: list[Event]) -> Iterable[str]:
     for connector, late in _by_connector(_only(events, "late_response")).items():
         worst = max(event["delay"] or 0.0 for event in late)
         yield (
-            f"{connector}: {len(late)} answers came after the limit, at most {worst:.1f} s late. "
+            f"{connector}: {_counted(len(late), 'answer')} came after the limit, at most {worst:.1f} s late. "
             "The server is slow, not dead: a longer limit would have had them."
         )
 
@@ -98,7 +98,7 @@ def _hanging(events: list[Event]) -> Iterable[str]:
     silent = [call for call in cut if (call["connector"], call["id"]) not in answered_late]
     for connector, calls in _by_connector(silent).items():
         tools = ", ".join(sorted({str(call.get("tool")) for call in calls}))
-        yield f"{connector}: {len(calls)} calls of {tools} were never answered. A longer limit would only wait longer."
+        yield f"{connector}: {_counted(len(calls), 'call')} of {tools} never answered. A longer limit waits longer."
 
 
 def _without_limit(events: list[Event]) -> Iterable[str]:
@@ -118,7 +118,7 @@ def _refused(events: list[Event]) -> Iterable[str]:
     refused = [call for call in _only(events, "call") if call["outcome"] == "tool_error"]
     for connector, calls in _by_connector(refused).items():
         tools = ", ".join(sorted({str(call.get("tool")) for call in calls}))
-        yield f"{connector}: {len(calls)} calls of {tools} were refused. The server is well: look at the arguments."
+        yield f"{connector}: {_counted(len(calls), 'call')} of {tools} refused. The server is well: mind the arguments."
 
 
 def _dying(events: list[Event]) -> Iterable[str]:
@@ -127,7 +127,7 @@ def _dying(events: list[Event]) -> Iterable[str]:
         codes = {end["exit_code"] for end in _only(events, "session_end") if end["connector"] == connector}
         known = ", ".join(str(code) for code in sorted(codes - {None}))
         reason = f" The server's exit code was {known}." if known else ""
-        yield f"{connector}: {len(calls)} calls were open when the connection went.{reason} Look at the server's log."
+        yield f"{connector}: {_counted(len(calls), 'call')} open when the connection went.{reason} See its own log."
 
 
 def _by_connector(events: Iterable[Event]) -> dict[str, list[Event]]:
@@ -139,3 +139,7 @@ def _by_connector(events: Iterable[Event]) -> dict[str, list[Event]]:
 
 def _seconds(value: float | None) -> str:
     return "unknown" if value is None else f"{value:g} s"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

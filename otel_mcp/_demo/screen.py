@@ -20,28 +20,31 @@ def live(plots: Mapping[str, str]) -> Iterator[Draw]:
     if not sys.stdout.isatty():
         yield lambda _rows, _left: None
         return
+    from rich import box
     from rich.live import Live
     from rich.table import Table
 
     def table(rows: Mapping[str, Row], left: float) -> Table:
-        drawn = Table(title="calls by outcome", caption=f"{left:.0f} s left", title_justify="left")
-        for heading in ("connector", "which is", "state"):
-            drawn.add_column(heading)
-        for outcome in OUTCOMES:
-            drawn.add_column(outcome, justify="right")
-        drawn.add_column("oldest open call")
+        drawn = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=f"{left:.0f} s left", caption_justify="left")
+        drawn.add_column("connector", no_wrap=True)
+        drawn.add_column("which", no_wrap=True)
+        # Eight columns do not fit beside the rest on 80: those that nothing has happened in are left out.
+        seen = [outcome for outcome in OUTCOMES if any(row.calls.get(outcome) for row in rows.values())]
+        for outcome in seen:
+            drawn.add_column(outcome, justify="right", no_wrap=True)
+        drawn.add_column("now", no_wrap=True)
         for name, plot in plots.items():
             row = rows.get(name, Row())
-            counts = [str(row.calls.get(outcome) or "") for outcome in OUTCOMES]
-            drawn.add_row(name, plot, row.state, *counts, _open(row))
+            drawn.add_row(name, plot, *(str(row.calls.get(outcome) or "") for outcome in seen), _now(row))
         return drawn
 
     with Live(table({}, 0.0), refresh_per_second=4) as screen:
         yield lambda rows, left: screen.update(table(rows, left))
 
 
-def _open(row: Row) -> str:
+def _now(row: Row) -> str:
+    """What the connector is doing: the oldest open call, or its state where that is not the usual one."""
     if not row.open_for:
-        return ""
-    text = f"{row.open_for:.1f} s, {row.phase}"
+        return row.state if row.state != "ready" else ""
+    text = f"{row.open_for:.1f} s {row.phase}"
     return f"[red]{text}[/red]" if row.open_for > _ALARMING else text
