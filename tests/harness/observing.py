@@ -61,7 +61,7 @@ class Program:
 
 def described(error: BaseException) -> tuple[str, str, str]:
     """Type, arguments and context of an exception, without what differs from one run to the next."""
-    arguments = re.sub(r"0x[0-9a-f]+|\b[0-9a-f]{8,}\b|127\.0\.0\.1:\d+|\bTask-\d+", "#", repr(error.args))
+    arguments = re.sub(r"cb=\[[^\]]*\]|0x[0-9a-f]+|\b[0-9a-f]{8,}\b|127\.0\.0\.1:\d+|\bTask-\d+", "#", repr(error.args))
     return f"{type(error).__module__}.{type(error).__qualname__}", arguments, type(error.__context__).__name__
 
 

@@ -25,7 +25,7 @@ def test_calls_on_a_forgotten_session_are_expired_on_one_and_the_same_generation
             await program.quiet_call(call_tool(session, "echo"))
             await program.quiet_call(call_tool(session, "echo"))
 
-    seen = watched.run(scenario)
+    seen = watched.run(scenario, again=lambda: servers.restart(server))
     first, *stale = seen.calls("echo")
     assert first["outcome"] == "ok"
     assert {(call["outcome"], call["error_type"], call["cause"]) for call in stale} == {
@@ -49,7 +49,7 @@ def test_the_session_that_follows_a_forgotten_one_connects_for_that_reason(
                 await program.call(call_tool(session, "echo"))
                 await program.quiet_call(call_tool(session, "echo"))
 
-    seen = watched.run(scenario)
+    seen = watched.run(scenario, again=lambda: servers.restart(server))
     assert [connect["reason"] for connect in seen.records("connect")] == ["initial", "session_expired"]
     assert [call["generation"] for call in seen.calls("echo")] == [1, 1, 2, 2]
     assert seen.records("session_end")[0]["error_type"] == "session_expired"

@@ -75,7 +75,7 @@ def test_a_status_that_the_sdk_hides_is_the_cause_whatever_the_caller_gets(
             await program.call(call_tool(session, "echo"))
             await program.quiet_call(call_tool(session, "echo", timeout=5.0))
 
-    seen = watched.run(scenario)
+    seen = watched.run(scenario, again=lambda: servers.restart(server))
     _, call = seen.calls("echo")
     assert (call["outcome"], call["error_type"], call["cause"]) == ("disconnected", str(status), cause)
     (fault,) = seen.records("fault")
@@ -115,7 +115,7 @@ def test_a_caller_in_another_task_waits_for_its_limit_with_the_status_as_the_cau
             await program.quiet_call(call_tool(session_box[0], "echo", timeout=0.5))
             done.set()
 
-    seen = watched.run(scenario)
+    seen = watched.run(scenario, again=lambda: servers.restart(server))
     _, call = seen.calls("echo")
     assert call["cause"] == "http_403"
     assert call["outcome"] in {"deadline", "orphaned"}

@@ -33,7 +33,7 @@ def test_a_401_in_the_middle_is_counted_and_is_the_reason_of_the_next_connect(
                 if type(error).__name__ not in {"ExceptionGroup", "BaseExceptionGroup"}:
                     raise
 
-    seen = watched.run(scenario)
+    seen = watched.run(scenario, again=lambda: servers.restart(server))
     refused = seen.calls("echo")[1]
     assert (refused["outcome"], refused["error_type"], refused["cause"]) == ("disconnected", "401", "http_401")
     assert seen.scrape().total("otel_mcp_client_faults_total", otel_mcp_cause="http_401") == 1
@@ -55,7 +55,7 @@ def test_a_token_endpoint_that_is_slow_leaves_the_call_in_the_phase_write_and_un
             tasks.start_soon(program.quiet_call, call_tool(session, "echo"))
             await see(hanging(f"127.0.0.1:{server.port}", phase="write", tool="echo"))
 
-    seen = watched.run(scenario)
+    seen = watched.run(scenario, again=lambda: servers.restart(server))
     (call,) = seen.calls("echo")
     assert (call["outcome"], call["phase"]) == ("ok", "write")
 

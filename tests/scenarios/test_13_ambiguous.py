@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from harness.observing import Program
-from harness.servers import Fault, Servers
+from harness.servers import Fault, HttpServer, Servers
 from harness.sessions import call_tool, client_session
 from scenarios.watching import See, Watched
 
@@ -27,7 +27,7 @@ def test_a_write_that_was_done_and_never_answered_is_sent_and_disconnected(
         async with client_session(server.target) as session:
             await program.quiet_call(call_tool(session, "commit", timeout=5.0))
 
-    seen = watched.run(scenario)
+    seen = watched.run(scenario, again=lambda: isinstance(server, HttpServer) and servers.restart(server))
     (call,) = seen.calls("commit")
     assert (call["outcome"], call["sent"], call["error_type"]) == ("disconnected", True, "connection_closed")
     assert call["cause"] in {"process_exit", "reset"}

@@ -79,12 +79,23 @@ class Watched:
         self._folder = folder
         self._environment = monkeypatch
 
-    def run(self, scenario: Scenario, backend: str = "asyncio", **variables: str) -> Operator:
-        """What the operator can still see after the end. Raises AssertionError if the program saw a difference."""
+    def run(
+        self,
+        scenario: Scenario,
+        backend: str = "asyncio",
+        again: Callable[[], Any] | None = None,
+        **variables: str,
+    ) -> Operator:
+        """What the operator can still see after the end. Raises AssertionError if the program saw a difference.
+
+        `again` brings a server that counts its faults back to its beginning, between the two runs.
+        """
         plain = _run(scenario, _blind, backend)
+        if again is not None:
+            again()
         with self._started(variables) as operator:
             watched = _run(scenario, _seeing(operator), backend)
-            assert watched == plain
+            assert watched == plain, f"without us {plain}, with us {watched}"
             after = operator.scrape()
         operator.scrape = lambda: after  # type: ignore[method-assign] # the endpoint is closed by now
         return operator
