@@ -12,6 +12,7 @@ import os
 import socket
 import socketserver
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, MetricsHandler
@@ -30,6 +31,14 @@ DEFAULT_PORT: Final = 9464
 FOLLOWING_PORTS: Final = 32
 """Ports tried after the one that is taken: a handful of agents on one machine, and a range a firewall rule can name."""
 
+_CLOSE_SECONDS: Final = 0.5
+
+_ACCEPT_PAUSE: Final = 1.0
+"""Seconds after a connection that could not be taken. A process out of descriptors has it pending all the time, and
+without a pause this thread would take a whole processor from it."""
+_LISTENER_IS_GONE: Final = (errno.EBADF, errno.ENOTSOCK, errno.EINVAL)
+"""A program that closes all descriptors, as daemons do, has closed this one too."""
+
 _REQUEST_SECONDS: Final = 10.0
 """A client that sends no request line for this long is dropped, so that its thread ends."""
 
@@ -43,7 +52,8 @@ class Endpoint:
         host, port = server.server_address[:2]
         self.host, self.port = str(host), int(port)
         self._closing = False
-        threading.Thread(target=self._serve, name="otel-mcp-endpoint", daemon=True).start()
+        self._thread = threading.Thread(target=self._serve, name="otel-mcp-endpoint", daemon=True)
+        self._thread.start()
 
     @property
     def address(self) -> str:
@@ -55,13 +65,19 @@ class Endpoint:
         while not self._closing:
             with guarded("endpoint", "one request"):
                 self._server.handle_request()  # waits without a time limit: an idle endpoint wakes nobody
+            error, self._server.accept_error = self._server.accept_error, None
+            if error in _LISTENER_IS_GONE:
+                break
+            if error is not None:
+                time.sleep(_ACCEPT_PAUSE)
         self._server.server_close()
 
     def close(self) -> None:
-        """Stop listening; returns at once or after half a second."""
+        """Stop listening; the port is free afterwards. Takes half a second at most, and usually none."""
         self._closing = True
         with contextlib.suppress(OSError):  # wakes the waiting thread, which then closes the listener
-            socket.create_connection(self._server.socket.getsockname()[:2], timeout=0.5).close()
+            socket.create_connection(self._server.socket.getsockname()[:2], timeout=_CLOSE_SECONDS).close()
+        self._thread.join(_CLOSE_SECONDS)
 
     def forget(self) -> None:
         """In a forked child: give the inherited listener up, else a scrape could hang in it for ever."""
@@ -114,12 +130,20 @@ class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_port = False
     daemon_threads = True
     block_on_close = False
+    accept_error: int | None = None
 
     def __init__(self, host: str, port: int, handler: type[MetricsHandler]) -> None:
         self.address_family, *_, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         super().__init__(address, handler)  # type: ignore[arg-type] # an IPv6 address has four parts
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        try:
+            return super().get_request()
+        except OSError as error:
+            self.accept_error = error.errno
+            raise
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         logger.debug("a scrape from %s failed", client_address, exc_info=True)

@@ -131,7 +131,7 @@ def test_version_and_help(otel_mcp):
     ended = otel_mcp("--help", capture_output=True)
     assert ended.returncode == 0
     for name in ("run", "demo", "doctor", "top", "report", "dashboards"):
-        assert f"  {name} " in ended.stdout
+        assert f"\n    {name}" in ended.stdout
 
 
 def test_without_a_command_the_help_goes_to_stderr_and_the_exit_code_is_2(otel_mcp):

@@ -207,3 +207,40 @@ def test_what_was_stopped_can_be_started_again(child):
         assert "test_calls_total 1.0" in scrape()
     """)
     assert (ended.code, ended.out, ended.err) == (0, "closed\n", "")
+
+
+def test_an_endpoint_whose_descriptor_the_program_closed_ends_instead_of_spinning(child):
+    ended = child("""
+        ensure_started()
+        endpoint = runtime._runtime.providers._private["metrics"].endpoint
+        import socket
+        with socket.socket() as client:
+            os.close(endpoint._server.socket.fileno())
+            client.connect((endpoint.host, endpoint.port))  # the waiting thread keeps the listener until it wakes
+            endpoint._thread.join(10)
+        print(endpoint._thread.is_alive())
+        endpoint._server.socket.detach()
+    """)
+    assert (ended.code, ended.out) == (0, "False\n"), ended.err
+
+
+def test_a_process_out_of_descriptors_is_not_scraped_and_not_slowed_and_recovers(child):
+    ended = child("""
+        import resource
+        ensure_started(); count()
+        endpoint = runtime._runtime.providers._private["metrics"].endpoint
+        import socket
+        scrape()
+        client = socket.socket()
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (client.fileno() + 1, hard))
+        client.connect((endpoint.host, endpoint.port))
+        began = time.thread_time_ns(), time.process_time()
+        time.sleep(0.5)
+        assert time.process_time() - began[1] < 0.2, "the endpoint's thread spins"
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+        client.sendall(b"GET /metrics HTTP/1.0\\r\\n\\r\\n")
+        assert client.recv(100).startswith(b"HTTP/1.0 200")
+        client.close()
+    """)
+    assert (ended.code, ended.err) == (0, "")
