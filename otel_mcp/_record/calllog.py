@@ -49,6 +49,7 @@ class CallLog:
 
     def _begin(self) -> None:
         self._queue: SimpleQueue[_Record | None] = SimpleQueue()  # its put is re-entrant: a finalizer may log
+        self._closed = False
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._thread_lock = threading.Lock()
@@ -67,7 +68,7 @@ class CallLog:
         `time_ns` is nanoseconds since 1970. `fields` may be a function, which runs on the writer's thread; a mapping
         belongs to the log from now on.
         """
-        if self._closing.is_set() or self._queue.qsize() >= _MAX_QUEUED:
+        if self._closed or self._queue.qsize() >= _MAX_QUEUED:
             self._drop()
             return
         self._queue.put((event, time_ns, connector, transport, fields))
@@ -76,9 +77,10 @@ class CallLog:
 
     def close(self, timeout: float) -> None:
         """Write what is queued and end the thread, within `timeout` seconds; what comes later is dropped."""
-        if self._closing.is_set():
+        if self._closed:
             return
         deadline = time.monotonic() + timeout
+        self._closed = True
         self._closing.set()
         self._queue.put(None)
         if self._thread is not None:

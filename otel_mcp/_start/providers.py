@@ -221,8 +221,8 @@ class Providers:
 def _watcher(decide: Callable[[], None]) -> Callable[[], None]:
     """A function that calls `decide()` if a global provider is another one than at its last call.
 
-    It runs before every attempt, so it is a closure that compares three variables, about 30 ns more than an empty
-    call. The API's own getters look an environment variable up while nothing is set: a microsecond each.
+    It runs before every attempt, so it is a closure that compares three variables: 65 to 120 ns more than an empty
+    call, by the Python. The API's own getters look an environment variable up while nothing is set: a microsecond each.
     """
     tracer: Any = None
     meter: Any = None
