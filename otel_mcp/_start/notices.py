@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import threading
 from typing import Final
 
 from otel_mcp._ground.guard import logger
@@ -13,7 +12,7 @@ _MAX_SAID: Final = 200
 """Texts remembered; more different ones would be a flood, and are not said."""
 
 _said: set[str] = set()
-_lock = threading.Lock()
+"""Without a lock: two threads may say one line twice, but a lock held while another thread forks is held for ever."""
 
 
 def say(text: str) -> None:
@@ -22,10 +21,9 @@ def say(text: str) -> None:
     The text goes to the logger as INFO too and not as WARNING: a program that logs to its stdout would otherwise
     find our lines there.
     """
-    with _lock:
-        if text in _said or len(_said) >= _MAX_SAID:
-            return
-        _said.add(text)
+    if text in _said or len(_said) >= _MAX_SAID:
+        return
+    _said.add(text)
     logger.info("%s", text)
     with contextlib.suppress(Exception):  # stderr may be None, closed, or an object of the program's own
         sys.stderr.write(f"otel_mcp: {text}\n")

@@ -67,10 +67,12 @@ _UNDECIDED: Final = object()
 class Providers:
     """Binds `recorder` to the right provider of each signal.
 
-    `service` and `instance` name the process in private telemetry; `targets` is the ``file_sd`` folder or None.
+    `disabled` names the signals that are not wanted. `service` and `instance` name the process in private telemetry; `targets` is the ``file_sd`` folder or None.
     """
 
-    def __init__(self, recorder: Binder, *, disabled: bool, service: str, instance: str, targets: str | None) -> None:
+    def __init__(
+        self, recorder: Binder, *, disabled: frozenset[str], service: str, instance: str, targets: str | None
+    ) -> None:
         self._recorder = recorder
         self._disabled = disabled
         self._service = service
@@ -102,7 +104,7 @@ class Providers:
                     self._decide_one(signal, self._explicit.get(signal.name) or _GLOBAL[signal.name]())
 
     def _decide_one(self, signal: Signal, own: Any | None) -> None:
-        if self._disabled:
+        if signal.name in self._disabled:
             provider = None
         elif own is not None:
             provider = own

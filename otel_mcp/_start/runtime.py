@@ -121,13 +121,24 @@ def _start(runtime: _Runtime) -> None:
     from otel_mcp._start.providers import Providers
 
     runtime.providers = Providers(
-        recorder, disabled=settings.sdk_disabled, service=service, instance=instance, targets=settings.targets
+        recorder,
+        disabled=_disabled(settings),
+        service=service,
+        instance=instance,
+        targets=settings.targets,
     )
     runtime.providers.use(runtime.given)
     recorder.before_attempt = runtime.providers.check
     runtime.watcher = Watcher(settings.still_waiting)
     ledger.opened = runtime.watcher.opened
     on_orphan(orphaned)
+
+
+def _disabled(settings: Settings) -> frozenset[str]:
+    """Names of the signals that are not wanted at all: no exporter and no thread is made for them."""
+    if settings.sdk_disabled:
+        return frozenset({"traces", "metrics", "logs"})
+    return frozenset() if settings.spans else frozenset({"traces"})
 
 
 def _stop(runtime: _Runtime, deadline: float) -> None:

@@ -180,6 +180,16 @@ def test_a_disabled_sdk_leaves_only_the_call_log(child, tmp_path):
     assert '"event":"call","time":"1970-01-01T00:00:00.000Z","service":"night agent","instance":"' in line
 
 
+def test_without_spans_no_exporter_of_traces_is_made(child):
+    ended = child(
+        "ensure_started(); print(runtime.in_force()['traces'], [thread.name for thread in threading.enumerate()])",
+        OTEL_MCP_SPANS="false",
+        OTEL_TRACES_EXPORTER="console",
+        OTEL_METRICS_EXPORTER="none",
+    )
+    assert (ended.code, ended.out, ended.err) == (0, "none ['MainThread']\n", "")
+
+
 def test_a_fault_in_start_up_does_not_reach_the_session(child):
     ended = child("""
         del recorder.__class__.bind_meter_provider
