@@ -67,7 +67,8 @@ _UNDECIDED: Final = object()
 class Providers:
     """Binds `recorder` to the right provider of each signal.
 
-    `disabled` names the signals that are not wanted. `service` and `instance` name the process in private telemetry; `targets` is the ``file_sd`` folder or None.
+    `disabled` names the signals that are not wanted. `service` and `instance` name the process in private telemetry;
+    `targets` is the ``file_sd`` folder or None.
     """
 
     def __init__(
