@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -21,7 +20,7 @@ from opentelemetry._logs import _internal as _logs_api
 from opentelemetry.metrics import _internal as _metrics_api
 
 from otel_mcp._ground.guard import guarded
-from otel_mcp._start.exit import Farewell, wait_for
+from otel_mcp._start.exit import EXIT_SECONDS, Farewell, wait_for
 from otel_mcp._start.notices import say
 from otel_mcp._start.quiet import ours
 from otel_mcp._start.signals import LOGS, METRICS, SIGNALS, TRACES, Signal
@@ -188,9 +187,8 @@ class Providers:
 
     def finish_close(self, deadline: float) -> None:
         """Wait until it is shut down, but not past `deadline` on the monotonic clock."""
-        started = time.monotonic()
         if not wait_for(self._leaving, deadline):
-            say(f"the last telemetry could not be sent within {max(0.0, deadline - started):.1f} s and is lost")
+            say(f"the last telemetry could not be sent within the {EXIT_SECONDS:g} s of an exit and is lost")
 
     def unbind(self) -> None:
         """Let the recorder record no signal."""

@@ -206,7 +206,7 @@ def test_a_collector_that_is_not_there_is_one_line_a_signal_however_often_it_fai
         "once",
         "traces cannot be sent (Queue full, dropping Span.); the program goes on, this is said once",
     )
-    assert last == "the last telemetry could not be sent within 2.0 s and is lost"
+    assert last == "the last telemetry could not be sent within the 2 s of an exit and is lost"
 
 
 def test_what_the_sdk_logs_about_the_programs_own_providers_is_left_alone(child):
