@@ -81,8 +81,13 @@ def _connected(session: Session, verdict: Verdict) -> None:
     started_ns = time.time_ns() - int(elapsed * 1e9)
     recorder.connected(session.connector, verdict, session.reason, elapsed)
     recorder.connect_span(session, verdict, started_ns)
-    exit_code = None if verdict is v.OK else processes.exit_code(session.transport.process)
-    fields = events.connect_fields(session, verdict, elapsed, exit_code)
+    process = None if verdict is v.OK else session.transport.process
+    reason, generation = session.reason, session.generation
+
+    def fields() -> dict[str, Any]:
+        # On the log's thread, a moment later: a process that has closed its pipes may not have ended yet.
+        return events.connect_fields(reason, generation, verdict, elapsed, processes.exit_code(process))
+
     recorder.event("connect", started_ns, session.name, session.transport.kind, fields)
 
 
@@ -145,7 +150,11 @@ def closed(session: Session, untold: list[Any], error: BaseException | None) -> 
     ledger.close_session(session, by_us=session.closed_by_us, reason=_next_reason(session, error_type))
     if ready_before:
         recorder.session_ended(session, age, error_type)
-    fields = events.session_end_fields(session, age, error_type, failed, processes.exit_code(session.transport.process))
+    process = session.transport.process if error_type is not None else None
+
+    def fields() -> dict[str, Any]:
+        return events.session_end_fields(session, age, error_type, failed, processes.exit_code(process))
+
     recorder.event("session_end", time.time_ns(), session.name, session.transport.kind, fields)
 
 

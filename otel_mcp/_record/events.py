@@ -71,13 +71,15 @@ def _fired(attempt: Attempt) -> float | None:
     return verdict.limit if verdict is not None and verdict.limit is not None else attempt.limit
 
 
-def connect_fields(session: Session, verdict: Verdict, elapsed: float, exit_code: int | None) -> dict[str, Any]:
+def connect_fields(
+    reason: str, generation: int, verdict: Verdict, elapsed: float, exit_code: int | None
+) -> dict[str, Any]:
     """The fields of a `connect` event."""
     return {
-        "reason": session.reason,
+        "reason": reason,
         "outcome": verdict.outcome.value,
         "elapsed": seconds(elapsed),
-        "generation": session.generation,
+        "generation": generation,
         "error_type": error_type(verdict),
         "cause": verdict.cause,
         "exit_code": exit_code,

@@ -8,6 +8,8 @@ follows.
 from __future__ import annotations
 
 import functools
+import sys
+from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -35,6 +37,8 @@ class Post:
         self.status: int | None = None
         self.answered = False
         self.settled = False
+        self.cut = False
+        """The answer's body broke off: what the SDK then calls the end of a stream was a reset."""
 
     @property
     def session(self) -> Session | None:
@@ -98,7 +102,12 @@ class Post:
         """The answer ended without a response."""
         self.answered = True
         self.synthesized()
-        self.happened("stream_ended", None)
+        self.happened(self.ending, None)
+
+    @property
+    def ending(self) -> str:
+        """The root cause of an answer that ended without a response."""
+        return "reset" if self.cut else "stream_ended"
 
     def synthesized(self) -> None:
         attempt = self.attempt
@@ -123,7 +132,7 @@ class Post:
         elif self.key is not None and not self.answered:
             attempt = self.attempt
             if attempt is not None and not attempt.answered:
-                self.happened("stream_ended", None)
+                self.happened(self.ending, None)
 
 
 POST: Final[ContextVar[Post | None]] = ContextVar("otel_mcp_post", default=None)
@@ -223,9 +232,39 @@ def wrap_transport(original: Any, switch: Switch) -> Any:
         response = await original(self, request)
         with guarded("http", "an HTTP status"):
             post.responded(response.status_code)
+            response.stream = _watched_body(response.stream, post)
         return response
 
     return handle_async_request
+
+
+def _watched_body(stream: Any, post: Post) -> Any:
+    """The answer's body, passed on: the SDK swallows the exception when it breaks off."""
+    return _body_class("httpx2" if "httpx2" in type(stream).__module__ else "httpx")(stream, post)
+
+
+@functools.cache
+def _body_class(library: str) -> Any:
+    """A body as httpx or httpx2 wants it: an `AsyncByteStream` of its own."""
+    base: Any = sys.modules[library].AsyncByteStream
+
+    class Body(base):  # type: ignore[misc] # whichever of the two is in use
+        def __init__(self, stream: Any, post: Post) -> None:
+            self._stream = stream
+            self._post = post
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            try:
+                async for part in self._stream:
+                    yield part
+            except Exception:
+                self._post.cut = True
+                raise
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    return Body
 
 
 def _trace(before: Any, post: Post) -> Any:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import anyio
 
 from harness.observing import Program
-from harness.servers import Fault, HttpServer, Servers
+from harness.servers import Fault, Servers
 from harness.sessions import call_tool, client_session
 from scenarios.watching import See, Watched, hanging
 
@@ -43,15 +43,16 @@ def test_a_token_endpoint_that_is_slow_leaves_the_call_in_the_phase_write_and_un
     watched: Watched, servers: Servers, table_row: TableRow
 ) -> None:
     table_row("scenarios", KIND)
-    server = servers.http(require_token=True, token_delay=1.5, token_uses=3)
+    server = servers.http(require_token=True, token_delay=1.5)
 
     async def scenario(program: Program, see: See) -> None:
+        flow = _Flow(f"{server.base}/token")
         async with (
-            _client(server) as client,
+            _http.AsyncClient(auth=flow, timeout=30) as client,
             client_session(server.target, transport_options={"http_client": client}) as session,
             anyio.create_task_group() as tasks,
         ):
-            # Three requests of the handshake use the first token up.
+            flow.token = None  # it has lapsed
             tasks.start_soon(program.quiet_call, call_tool(session, "echo"))
             await see(hanging(f"127.0.0.1:{server.port}", phase="write", tool="echo"))
 
@@ -60,26 +61,21 @@ def test_a_token_endpoint_that_is_slow_leaves_the_call_in_the_phase_write_and_un
     assert (call["outcome"], call["phase"]) == ("ok", "write")
 
 
-def _client(server: HttpServer) -> Any:
-    """An HTTP client with an authorisation flow: it asks the token endpoint before a request without a good token."""
-    httpx: Any = sys.modules.get("httpx2") or sys.modules["httpx"]
+_http: Any = sys.modules.get("httpx2") or sys.modules["httpx"]
 
-    class Flow(httpx.Auth):  # type: ignore[misc]
-        requires_response_body = True
-        token: str | None = None
 
-        def auth_flow(self, request: Any) -> Any:
-            if self.token is None:
-                yield from self._fetch()
-            request.headers["Authorization"] = f"Bearer {self.token}"
-            response = yield request
-            if response.status_code == 401:
-                yield from self._fetch()
-                request.headers["Authorization"] = f"Bearer {self.token}"
-                yield request
+class _Flow(_http.Auth):  # type: ignore[misc]
+    """An authorisation flow that asks the token endpoint before a request without a token."""
 
-        def _fetch(self) -> Any:
-            answer = yield httpx.Request("POST", f"{server.base}/token")
+    requires_response_body = True
+
+    def __init__(self, url: str) -> None:
+        self.token: str | None = None
+        self._url = url
+
+    def auth_flow(self, request: Any) -> Iterator[Any]:
+        if self.token is None:
+            answer = yield _http.Request("POST", self._url)
             self.token = answer.json()["access_token"]
-
-    return httpx.AsyncClient(auth=Flow(), timeout=30)
+        request.headers["Authorization"] = f"Bearer {self.token}"
+        yield request

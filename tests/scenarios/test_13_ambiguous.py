@@ -8,7 +8,7 @@ import pytest
 
 from harness.observing import Program
 from harness.servers import Fault, HttpServer, Servers
-from harness.sessions import call_tool, client_session
+from harness.sessions import MAJOR, call_tool, client_session
 from scenarios.watching import See, Watched
 
 KIND = "13 ambiguous outcome"
@@ -25,12 +25,15 @@ def test_a_write_that_was_done_and_never_answered_is_sent_and_disconnected(
 
     async def scenario(program: Program, see: See) -> None:
         async with client_session(server.target) as session:
-            await program.quiet_call(call_tool(session, "commit", timeout=5.0))
+            await program.quiet_call(call_tool(session, "commit", timeout=2.0))
 
     seen = watched.run(scenario, again=lambda: isinstance(server, HttpServer) and servers.restart(server))
     (call,) = seen.calls("commit")
-    assert (call["outcome"], call["sent"], call["error_type"]) == ("disconnected", True, "connection_closed")
-    assert call["cause"] in {"process_exit", "reset"}
+    # mcp 1.x swallows the reset of an event stream and leaves the caller to its limit.
+    hidden = transport == "http" and MAJOR == 1
+    ending = ("deadline", "timeout") if hidden else ("disconnected", "connection_closed")
+    assert (call["outcome"], call["error_type"], call["sent"]) == (*ending, True)
+    assert call["cause"] == ("process_exit" if transport == "stdio" else "reset")
     assert server.counts()["commits"] == 2  # the plain run's and the watched one's
 
 
