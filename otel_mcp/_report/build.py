@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from datetime import datetime, timezone, tzinfo
+from datetime import datetime, tzinfo
 from itertools import groupby
 
 import numpy as np
@@ -52,7 +52,7 @@ class _Builder:
         self, log: CallLog, lines: Lines, tz: str, zone: tzinfo, since: datetime | None, until: datetime | None
     ) -> None:
         self._log, self._lines, self._tz, self._zone = log, lines, tz, zone
-        self._since, self._until = since or _utc(lines.first), until or _utc(lines.last)
+        self._since, self._until = since or lines.first, until or lines.last
         self._slots = Slots(log, zone)
         self._ages, self._idles, self._durations = ages(log), idles(log), durations(log)
         self._clusters = clusters.tested(self._slots, self._ages, self._idles, overlaps(log))
@@ -228,7 +228,3 @@ def _bands(found: list[Bands]) -> list[BandRow]:
 
 def _quoted(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
-
-
-def _utc(moment: datetime | None) -> datetime | None:
-    return None if moment is None else moment.replace(tzinfo=timezone.utc)

@@ -10,7 +10,7 @@ import gzip
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -23,6 +23,8 @@ from otel_mcp._report.files import Sources
 
 MEMORY: Final = "600MB"
 """For the engine; beyond it, it spills to a temporary folder. With Python and scipy a report stays below 1 GB."""
+_FOREIGN: Final = b"(too long, or not UTF-8)"
+"""Stands in for a line that the engine shall not see, and is counted as skipped."""
 MAX_THREADS: Final = 8
 """Each has its own read buffers and its own part of every grouping."""
 
@@ -36,7 +38,7 @@ class Lines:
     calls: int
     first: datetime | None
     last: datetime | None
-    """When the first and the last call counted ended; naive UTC."""
+    """When the first and the last call counted ended."""
     simulated: bool
 
 
@@ -56,6 +58,7 @@ class CallLog:
             "preserve_insertion_order": False,
             "autoinstall_known_extensions": False,  # a report goes to no network
             "enable_progress_bar": progress,
+            "TimeZone": "UTC",
         }
         threads: int = self._db.execute("SELECT current_setting('threads')").fetchall()[0][0]
         settings["threads"] = min(threads, MAX_THREADS)
@@ -90,7 +93,7 @@ class CallLog:
             files = self._mended()
             self._count(files)
         row = self.rows("SELECT lines, ours, calls, first, last, simulated FROM cube WHERE grouped = 'all'")[0]
-        lines = Lines(row[0], row[1], row[2], row[3], row[4], bool(row[5]))
+        lines = Lines(row[0], row[1], row[2], _utc(row[3]), _utc(row[4]), bool(row[5]))
         if not lines.ours:
             raise Unreadable(self._nothing(lines))
         return lines
@@ -130,9 +133,16 @@ class CallLog:
         with gzip.open(path) if path in self.sources.gzip else path.open("rb") as file:
             try:
                 while line := file.readline(queries.MAX_LINE):
-                    yield line if _is_text(line) else b"(not UTF-8)"
+                    whole = len(line) < queries.MAX_LINE
+                    while len(line) == queries.MAX_LINE and not line.endswith(b"\n"):
+                        line = file.readline(queries.MAX_LINE)
+                    yield line if whole and _is_text(line) else _FOREIGN
             except (EOFError, OSError) as error:
                 self.sources.complaints.append(f"{path}: read in part: {str(error).lower() or type(error).__name__}")
+
+
+def _utc(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
 
 
 def _is_text(line: bytes) -> bool:

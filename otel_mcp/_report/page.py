@@ -33,6 +33,7 @@ def render(report: Report) -> str:
     return environment.get_template("page.html.jinja").render(
         report=report,
         summary=_summary(report),
+        skipped=counted(report.skipped_lines, "line") + (" was" if report.skipped_lines == 1 else " were") + " skipped",
         hours=range(24),
         weekdays=WEEKDAYS,
         cells={(cell.connector, cell.hour): cell.counts for cell in report.cells},

@@ -9,7 +9,7 @@ several groupings at once, so that the lines are parsed a single time; its colum
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Final
 
 from otel_mcp._ground.names import UNKNOWN
@@ -25,7 +25,7 @@ STEPS: Final = 16
 """Durations are counted in steps of 2^(1/16), so a quantile is right to 4.4 %."""
 
 _CALL: Final = {
-    "event": "VARCHAR", "time": "TIMESTAMP", "instance": "VARCHAR", "pid": "BIGINT", "id": "VARCHAR",
+    "event": "VARCHAR", "time": "TIMESTAMPTZ", "instance": "VARCHAR", "pid": "BIGINT", "id": "VARCHAR",
     "connector": "VARCHAR", "tool": "VARCHAR", "method": "VARCHAR", "outcome": "VARCHAR", "elapsed": "DOUBLE",
     "limit": "DOUBLE", "session_age": "DOUBLE", "idle": "DOUBLE", "keepalive_overlap": "BOOLEAN",
     "simulated": "BOOLEAN",
@@ -38,10 +38,12 @@ _TOLD: Final = {
 }  # fmt: skip
 
 # Numbers a foreign writer may have put there must not overflow the engine's dates.
-_OURS: Final = "event IS NOT NULL AND \"time\" BETWEEN TIMESTAMP '1970-01-01' AND TIMESTAMP '2200-01-01'"
+_OURS: Final = "event IS NOT NULL AND \"time\" BETWEEN TIMESTAMPTZ '1970-01-01' AND TIMESTAMPTZ '2200-01-01'"
 _ENDED: Final = (
-    '"time" + to_microseconds(CASE WHEN elapsed BETWEEN 0 AND 1e9 THEN CAST(elapsed * 1e6 AS BIGINT) ELSE 0 END)'
+    f'CASE WHEN {_OURS} THEN epoch_ms("time")'
+    " + CASE WHEN elapsed BETWEEN 0 AND 1e9 THEN CAST(elapsed * 1000 AS BIGINT) ELSE 0 END END"
 )
+"""Milliseconds since 1970; NULL of a line that is not ours."""
 _WHO: Final = "hash(coalesce(instance, pid::VARCHAR), id)"
 _TOOL: Final = "coalesce(tool, method, '')"
 
@@ -63,12 +65,8 @@ def _text(value: str) -> str:
 
 
 def _window(since: datetime | None, until: datetime | None) -> str:
-    bounds = [f"ended {sign} TIMESTAMP '{_utc(bound)}'" for sign, bound in ((">=", since), ("<", until)) if bound]
+    bounds = [f"ended {sign} {bound.timestamp() * 1000}" for sign, bound in ((">=", since), ("<", until)) if bound]
     return " AND ".join(bounds) or "true"
-
-
-def _utc(moment: datetime) -> str:
-    return moment.astimezone(timezone.utc).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
 
 
 def _band(column: str, bounds: Sequence[float]) -> str:
@@ -92,13 +90,13 @@ def told(files: Files, since: datetime | None, until: datetime | None) -> str:
             WHERE NOT contains(line, '"outcome":"ok"') OR contains(line, '"retry_unsafe":true')
                OR NOT contains(line, '"event":"call"')
         ), parsed AS (
-            SELECT f.* EXCLUDE ("time"), try_cast(f."time" AS TIMESTAMP) AS "time" FROM kept WHERE f IS NOT NULL
+            SELECT f.* EXCLUDE ("time"), try_cast(f."time" AS TIMESTAMPTZ) AS "time" FROM kept WHERE f IS NOT NULL
         ), dated AS (
             SELECT * EXCLUDE (connector, tool), coalesce(connector, '{UNKNOWN}') AS connector, {_TOOL} AS tool,
                    {_WHO} AS who, {_ENDED} AS ended
-            FROM parsed WHERE {_OURS}
+            FROM parsed
         )
-        SELECT *, epoch_ms(ended) // {SLOT * 1000} AS slot FROM dated WHERE {_window(since, until)}
+        SELECT *, ended // {SLOT * 1000} AS slot FROM dated WHERE ended IS NOT NULL AND {_window(since, until)}
     """
 
 
@@ -116,12 +114,14 @@ def cube(files: Files, since: datetime | None, until: datetime | None) -> str:
     return f"""
         CREATE OR REPLACE TEMP TABLE cube AS
         WITH lines AS (
-            SELECT *, {_ENDED} AS ended, coalesce({_OURS}, false) AS ours FROM ({lines})
+            SELECT *, {_ENDED} AS ended FROM ({lines})
         ), counted AS (
-            SELECT *, ours AND event = 'call' AND outcome IS NOT NULL AND {_window(since, until)} AS is_call FROM lines
+            SELECT *, ended IS NOT NULL AS ours,
+                   ended IS NOT NULL AND event = 'call' AND outcome IS NOT NULL AND {_window(since, until)} AS is_call
+            FROM lines
         ), shaped AS (
             SELECT CASE WHEN is_call THEN coalesce(connector, '{UNKNOWN}') END AS connector, {_TOOL} AS tool,
-                   epoch_ms(ended) // {SLOT * 1000} AS slot, epoch_ms(ended) // 86400000 AS utc_day,
+                   ended // {SLOT * 1000} AS slot, ended // 86400000 AS utc_day,
                    {_band("session_age", AGES)} AS age_band, {_band("idle", IDLES)} AS idle_band,
                    keepalive_overlap AS overlap, outcome, "limit", waits.who AS waited,
                    CASE WHEN elapsed BETWEEN 1e-6 AND 1e9 THEN round(log2(elapsed) * {STEPS})
@@ -139,7 +139,7 @@ def cube(files: Files, since: datetime | None, until: datetime | None) -> str:
             count(*) FILTER (is_call AND outcome = 'deadline') AS deadlines,
             count(*) FILTER (is_call AND outcome IN ('rejected', 'cancelled')) AS left_out,
             count(*) AS lines, count(*) FILTER (ours) AS ours, bool_or(simulated) AS simulated,
-            min(ended) FILTER (is_call) AS first, max(ended) FILTER (is_call) AS last
+            min(ended) FILTER (is_call) / 1000 AS first, max(ended) FILTER (is_call) / 1000 AS last
         FROM shaped
         GROUP BY GROUPING SETS (
             (connector, tool, slot), (connector, utc_day, age_band), (connector, utc_day, idle_band),
