@@ -102,12 +102,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--logs", type=int, default=200, help="logs of each half")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further log after that")
     parser.add_argument("--out", type=Path, help="write the numbers as JSON")
     arguments = parser.parse_args()
     begun = time.monotonic()
-    planted, found, stray, false = Counter[str](), Counter[str](), 0, []
+    planted, found, stray, false, done = Counter[str](), Counter[str](), 0, [], 0
     with tempfile.TemporaryDirectory() as folder:
         for number in range(arguments.logs):
+            if time.monotonic() - begun > arguments.seconds:
+                break
+            done += 1
             lots = random.Random(arguments.seed * 1_000_003 + number)
             nothing = Scenario(CONNECTORS, outages=outages(lots))
             claims = [f for f in read(nothing, lots.getrandbits(32), Path(folder)).findings if f.kind in CLAIMS]
@@ -126,15 +130,13 @@ def main() -> None:
     for plant in PLANTS:
         if planted[plant.name]:
             print(f"| {plant.name} | {planted[plant.name]} | {found[plant.name] / planted[plant.name]:.0%} |")
-    print(f"\nWithout clusters: {arguments.logs} logs, {len(false)} with a claim ({len(false) / arguments.logs:.1%}).")
-    print(f"With a cluster: {arguments.logs} logs, {stray} with a claim about another connector.")
+    print(f"\nWithout clusters: {done} logs, {len(false)} with a claim ({len(false) / done:.1%}).")
+    print(f"With a cluster: {done} logs, {stray} with a claim about another connector.")
     for number, sentences in false:
         print(f"  log {number}: {sentences}")
     print(f"Seconds: {time.monotonic() - begun:.0f}")
     if arguments.out:
-        arguments.out.write_text(
-            json.dumps({"planted": planted, "found": found, "false": len(false), "logs": arguments.logs})
-        )
+        arguments.out.write_text(json.dumps({"planted": planted, "found": found, "false": len(false), "logs": done}))
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def _test(table: Table, whole: Counts | None = None) -> Iterator[tuple[int, _Tes
     if not everything.base:
         return
     whole = whole or everything
-    bad, chance = bad_marks(table.base, table.deadlines, everything.deadlines / everything.base)
+    bad, chance = bad_marks(table.base, table.deadlines)
     active = table.base > 0
     hits, p_values = stratified_tail(bad, chance, active)
     for index in np.flatnonzero(table.base.sum(axis=0) >= MIN_CALLS):

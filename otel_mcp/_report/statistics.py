@@ -2,10 +2,10 @@
 
 **What is tested.** A connector's log is cut into strata (days) and, in each, into cells (hours of the day, tools,
 connectors, bands of idle time). A cell is *bad* in a stratum if it had more deadlines than nineteen cells in twenty
-would have at the common share. Under the hypothesis that the cells do not differ, a stratum's bad marks could as well
-stand on any of its cells. So the number of strata in which one cell is bad is a sum of independent coin tosses of
-known odds, a Poisson-binomial variable, and its upper tail is an exact p-value: a permutation test within strata, in
-closed form.
+would have at the share of all other cells. Under the hypothesis that the cells do not differ, a stratum's bad marks
+could as well stand on any of its cells. So the number of strata in which one cell is bad is a sum of independent coin
+tosses of known odds, a Poisson-binomial variable, and its upper tail is the p-value: a permutation test within strata,
+in closed form.
 
 **Why so.** A stratum counts at most once for a cell, so an outage of one night is one observation, however many calls
 it cut off. A bad day raises all of that day's odds, so it speaks for no hour. The odds of a cell are the larger of
@@ -30,18 +30,25 @@ Bools = npt.NDArray[np.bool_]
 
 FALSE_DISCOVERY_RATE: Final = 0.05
 BAD_TAIL: Final = 0.05
-"""A cell is bad if its deadlines are in the upper twentieth of what its calls would give at the common share. The rarer
-a mark, the more one says: four Mondays suffice if nothing else is marked on them. On a quiet connector one deadline is
-a mark, whatever this is."""
+"""A cell is bad if its deadlines are in the upper twentieth of what its calls would give. The rarer a mark, the more
+one says: four Mondays suffice if nothing else is marked on them."""
 
 
-def bad_marks(base: Ints, deadlines: Ints, share: float) -> tuple[Bools, Floats]:
-    """Which cells are bad, and how likely each was to be, given its calls and the common share."""
-    sizes, place = np.unique(base, return_inverse=True)
-    limit = np.maximum(stats.binom.isf(BAD_TAIL, np.maximum(sizes, 1), share), 0)
-    chance = np.where(sizes > 0, stats.binom.sf(limit, np.maximum(sizes, 1), share), 0.0)
-    place = place.reshape(base.shape)
-    return np.asarray(deadlines > limit[place]), np.asarray(chance[place], dtype=np.float64)
+def bad_marks(base: Ints, deadlines: Ints) -> tuple[Bools, Floats]:
+    """Which cells of strata × cells are bad, and how likely each was to be, given its calls and one share for all."""
+    calls = np.maximum(base, 1)
+    limit = _most(calls, deadlines.sum() / max(base.sum(), 1))
+    chance = np.where(base > 0, stats.binom.sf(limit, calls, deadlines.sum() / max(base.sum(), 1)), 0.0)
+    # A cell is not measured by itself: it may hold most deadlines. The others' share is known only so well, so the
+    # upper end of its interval (Clopper-Pearson, 95 %) is taken.
+    others, cut = base.sum() - base.sum(axis=0), deadlines.sum() - deadlines.sum(axis=0)
+    upper = np.where(others > cut, stats.beta.ppf(0.95, cut + 1, np.maximum(others - cut, 1)), 1.0)
+    return np.asarray(deadlines > _most(calls, upper)), np.asarray(chance, dtype=np.float64)
+
+
+def _most(calls: Ints, share: Any) -> Any:
+    """The most deadlines that are still nothing special."""
+    return np.maximum(stats.binom.isf(BAD_TAIL, calls, share), 0)
 
 
 def stratified_tail(bad: Bools, chance: Floats, active: Bools) -> tuple[Ints, Floats]:

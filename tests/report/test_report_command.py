@@ -19,7 +19,8 @@ FINDING = [
 def report(*arguments: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "otel_mcp._report", *map(str, arguments)],
-        cwd=ROOT, capture_output=True, text=True, timeout=120, env={"PATH": "/usr/bin", "COLUMNS": "160", **(env or {})},
+        cwd=ROOT, capture_output=True, text=True, timeout=120,
+        env={"PATH": "/usr/bin", "COLUMNS": "160", **(env or {})},
     )  # fmt: skip
 
 
@@ -124,9 +125,10 @@ def test_a_page_takes_the_place_of_the_terminal(log: Path, tmp_path: Path) -> No
 
 
 def test_a_reader_that_goes_away_is_no_fault(log: Path) -> None:
+    command = f"{sys.executable} -m otel_mcp._report {log} --json | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
-        f"{sys.executable} -m otel_mcp._report {log} --json | true; echo ${{PIPESTATUS[0]}}",
-        shell=True, executable="/bin/bash", cwd=ROOT, capture_output=True, text=True, timeout=120,
+        ["/bin/bash", "-c", command],
+        cwd=ROOT, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("0\n", "")
 

@@ -40,7 +40,7 @@ def test_lines_stand_in_the_order_of_their_moments_within_the_days_asked_for(tmp
     write_history(path, 3, seed=4, now=NOW)
     times = [json.loads(line)["time"] for line in path.read_text().splitlines()]
     assert times == sorted(times)
-    assert "2026-11-06" <= times[0]
+    assert times[0] >= "2026-11-06"
     assert times[-1] < "2026-11-09T00:01"
 
 

@@ -67,12 +67,20 @@ def test_wilsons_interval_of_ten_in_a_hundred() -> None:
     assert interval(0, 0) == (0.0, 1.0)
 
 
-@given(st.integers(1, 5000), st.floats(1e-4, 0.9))
+@given(st.lists(st.tuples(st.integers(0, 5000), st.floats(0, 1)), min_size=2, max_size=6))
 @settings(max_examples=80, deadline=None)
-def test_a_mark_is_no_likelier_than_one_in_twenty_and_needs_a_deadline(base: int, share: float) -> None:
-    bad, chance = bad_marks(np.array([[base, base]]), np.array([[0, base]]), share)
-    assert not bad[0, 0]
+def test_a_mark_is_no_likelier_than_one_in_twenty_and_needs_a_deadline(cells: list[tuple[int, float]]) -> None:
+    base = np.array([[calls for calls, _ in cells]])
+    deadlines = np.array([[int(calls * share) for calls, share in cells]])
+    bad, chance = bad_marks(base, deadlines)
+    assert not bad[deadlines == 0].any()
     assert (chance <= 0.05).all()
+
+
+def test_a_cell_is_measured_by_the_others_share() -> None:
+    base = np.array([[100, 100, 100]])
+    bad, _ = bad_marks(base, np.array([[9, 1, 1]]))
+    assert bad.tolist() == [[True, False, False]]
 
 
 def test_one_night_counts_once_however_many_calls_it_cut_off() -> None:
@@ -105,7 +113,7 @@ def test_under_the_null_p_values_are_not_smaller_than_they_say(seed: int) -> Non
     for _ in range(60):
         base = draw.poisson(draw.uniform(0.5, 30, 24), (30, 24))
         deadlines = draw.binomial(base, 0.02)
-        bad, chance = bad_marks(base, deadlines, deadlines.sum() / base.sum())
+        bad, chance = bad_marks(base, deadlines)
         _, p = stratified_tail(bad, chance, base > 0)
         below, tests = below + int((p <= 0.05).sum()), tests + 24
     assert below / tests <= 0.05
