@@ -37,8 +37,8 @@ one says: four Mondays suffice if nothing else is marked on them."""
 def bad_marks(base: Ints, deadlines: Ints) -> tuple[Bools, Floats]:
     """Which cells of strata × cells are bad, and how likely each was to be, given its calls and one share for all."""
     calls = np.maximum(base, 1)
-    limit = _most(calls, deadlines.sum() / max(base.sum(), 1))
-    chance = np.where(base > 0, stats.binom.sf(limit, calls, deadlines.sum() / max(base.sum(), 1)), 0.0)
+    share = float(deadlines.sum()) / max(int(base.sum()), 1)
+    chance = np.where(base > 0, stats.binom.sf(_most(calls, share), calls, share), 0.0)
     # A cell is not measured by itself: it may hold most deadlines. The others' share is known only so well, so the
     # upper end of its interval (Clopper-Pearson, 95 %) is taken.
     others, cut = base.sum() - base.sum(axis=0), deadlines.sum() - deadlines.sum(axis=0)

@@ -1,0 +1,84 @@
+"""How long a report takes, and how much memory, beside the same counting in plain Python.
+
+    python benchmarks/report_speed.py [--lines 10000000] [--keep FILE]
+
+The log is a simulated one of the wanted size, written first (or kept in FILE and used again). Each reader runs in a
+process of its own; plain Python only counts calls and deadlines by connector, tool and hour.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from otel_mcp._report.simulate import TYPICAL, write_history
+
+REPORT = """
+import sys
+from otel_mcp._report.build import report_for
+print(report_for([sys.argv[1]]).total.calls)
+"""
+PLAIN = """
+import collections, datetime, json, sys
+cells = collections.Counter()
+with open(sys.argv[1]) as file:
+    for text in file:
+        line = json.loads(text)
+        if line["event"] == "call":
+            ended = datetime.datetime.fromisoformat(line["time"].replace("Z", "+00:00"))
+            ended += datetime.timedelta(seconds=line["elapsed"])
+            cells[line["connector"], line["tool"], ended.hour, line["outcome"] == "deadline"] += 1
+print(sum(cells.values()))
+"""
+MEASURED = """
+import resource, subprocess, sys, time
+begun = time.monotonic()
+subprocess.run(sys.argv[1:], check=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(time.monotonic() - begun, used.ru_utime + used.ru_stime, used.ru_maxrss // 1024)
+"""
+
+
+def measure(program: str, path: Path) -> str:
+    """Calls counted, seconds, processor seconds and MB of one run."""
+    command = [sys.executable, "-c", MEASURED, sys.executable, "-c", program, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    calls, numbers = done.stdout.split("\n")[:2]
+    seconds, processor, memory = map(float, numbers.split())
+    return f"{int(calls):,} | {seconds:.1f} | {processor:.1f} | {memory:.0f}"
+
+
+def write(path: Path, lines: int) -> None:
+    """A month of calls, told again until there are enough."""
+    month = path.with_name(path.name + ".month")
+    count = write_history(month, 30, seed=1, scenario=TYPICAL)
+    text = month.read_bytes().splitlines(keepends=True)
+    with path.open("wb") as out:
+        for _ in range(lines // count):
+            out.writelines(text)
+        out.writelines(text[: lines % count])
+    month.unlink()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lines", type=int, default=10_000_000)
+    parser.add_argument("--keep", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = arguments.keep or Path(folder) / "calls.jsonl"
+        if not path.exists():
+            write(path, arguments.lines)
+        print(json.dumps({"cores": os.cpu_count(), "bytes": path.stat().st_size, "load": os.getloadavg()[0]}))
+        print("| reader | calls | seconds | processor seconds | MB |\n|---|---|---|---|---|")
+        print(f"| otel-mcp report | {measure(REPORT, path)} |", flush=True)
+        print(f"| plain Python, hours only | {measure(PLAIN, path)} |")
+
+
+if __name__ == "__main__":
+    main()
