@@ -22,8 +22,10 @@ from otel_mcp._ground.outcomes import Outcome
 
 JOB: Final = "simulated-history"
 MINUTE: Final = 60
-SPARSE: Final = 5
-"""Only counters that the matrix reads are written every minute; the rest every five, as long as a lookback."""
+SPARSE: Final = 10
+"""Minutes. Only the counters that the matrix folds are written every minute; the other counters less often."""
+LOOKBACK: Final = 5
+"""Minutes that Prometheus looks back for a gauge's last value."""
 RECENT_DAYS: Final = 1
 """Bucketed durations and gauges exist for the last day only: panels read them over hours, not over a month."""
 INDIA: Final = timezone(timedelta(hours=5, minutes=30))
@@ -148,7 +150,9 @@ class Simulation:
             now = minute + MINUTE
             shown = self._often
             if now // MINUTE % SPARSE == 0:
-                shown = {**shown, **self._sparse, **(self._recent if now >= self.recent_from else {})}
+                shown = shown | self._sparse
+            if now // MINUTE % LOOKBACK == 0 and now >= self.recent_from:
+                shown = shown | self._recent
             yield now, shown
 
     def _minute(self, connector: Connector, minute: int) -> None:
@@ -165,12 +169,12 @@ class Simulation:
         process = self._random.randrange(connector.processes)
         self._add(self._often, c.CALLS, who, process=process)
         if outcome is Outcome.REJECTED:
-            self._add(self._often, c.CUTOFFS, who | {n.PHASE: "none", n.LIMIT_SOURCE: "none"})
+            self._add(self._sparse, c.CUTOFFS, who | {n.PHASE: "none", n.LIMIT_SOURCE: "none"})
             return
         took = self._random.lognormvariate(-0.5, 0.8)
         if outcome is Outcome.DEADLINE:
             took = connector.limit
-            self._add(self._often, c.CUTOFFS, who | {n.PHASE: cut.phase, n.LIMIT_SOURCE: cut.source})
+            self._add(self._sparse, c.CUTOFFS, who | {n.PHASE: cut.phase, n.LIMIT_SOURCE: cut.source})
             if self._random.random() < connector.answers_late:
                 self._observe(
                     self._sparse, c.LATE_RESPONSE_DELAY, {n.CONNECTOR: connector.name}, self._random.uniform(1, 9)
@@ -223,7 +227,7 @@ class Simulation:
         for process in range(2):
             for state in n.HOOK_STATES:
                 keys = {n.HOOK_TARGET: "mcp", n.HOOK_STATE: state}
-                self._sparse[self._name(c.HOOKS, keys, process)] = 12.0 if state == "active" else 0.0
+                self._recent[self._name(c.HOOKS, keys, process)] = 12.0 if state == "active" else 0.0
 
     def _add(
         self, into: dict[str, float], what: Instrument, keys: dict[str, str], amount: float = 1, process: int = 0
