@@ -57,7 +57,7 @@ up = Row(
         ),
         stat(
             "How many processes report?",
-            "Processes whose telemetry arrives now.",
+            "Processes whose telemetry arrives now. Fewer than you run: see the silent ones below.",
             f"count(group by (job, instance) ({B.series(c.HOOKS)}))",
             "none",
             [(None, RED), (1, BLUE)],
@@ -157,7 +157,7 @@ watching = Row(
         ),
         graph(
             "Where do its own faults come from?",
-            "Faults an hour by component.",
+            "Faults an hour by component; the program's log has the line that says what was lost.",
             [target(q.increase(B, c.INTERNAL_ERRORS, "1h", by=q.COMPONENT), "{{" + q.COMPONENT + "}}")],
             "short",
             w=8,
