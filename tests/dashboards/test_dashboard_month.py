@@ -9,13 +9,13 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 import yaml
-from conftest import RECORDED_DAYS, Month
 from grafana_variables import expanded, panel, targets
+from simulated_month import RECORDED_DAYS, Month
 
 from dashboards import build, settings
 from dashboards.queries import CONNECTOR
 
-pytestmark = [pytest.mark.prometheus, pytest.mark.slow]
+pytestmark = [pytest.mark.prometheus, pytest.mark.slow, pytest.mark.xdist_group("month")]
 
 
 @dataclass

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import ROOT
 from prometheus_process import required
+from simulated_month import ROOT
 
 from dashboards import build
 
