@@ -19,6 +19,13 @@ from typing import Any
 
 import pytest
 
+DEBIAN_PACKAGES = {
+    "prometheus": "prometheus",
+    "promtool": "prometheus",
+    "prometheus-alertmanager": "prometheus-alertmanager",
+    "docker-compose": "docker-compose",
+    "node": "nodejs",
+}
 Sample = tuple[dict[str, str], float]
 PROXYLESS = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -28,7 +35,7 @@ def required(program: str) -> str:
     found = shutil.which(program)
     if found:
         return found
-    missing = f"{program} is not installed: apt-get install prometheus"
+    missing = f"{program} is not installed: apt-get install {DEBIAN_PACKAGES[program]}"
     if os.environ.get("CI") == "true":
         pytest.fail(missing)
     pytest.skip(missing)
