@@ -84,8 +84,8 @@ class Line:
         while True:
             connection = self.owner.connection
             until = None if connection is None else connection.quiet_until()
-            if connection is None or until is None:
-                return True
+            if connection is None or until is None or not connection.usable:
+                return True  # a renewed session knows nothing of what the old one was asked
             if anyio.current_time() >= limit:
                 return False
             await self._news.until(_quiet_or_gone(connection), min(until, limit))

@@ -188,7 +188,7 @@ async def attempts_of(watcher: Watcher, plan: Plan) -> CallResult:
         result = await watcher.attempt()
         if result.outcome is Outcome.REJECTED:
             # What an earlier attempt of the call came to says more than that there can be no other.
-            return last or replace(result, attempts=0)
+            return replace(last or result, attempts=count - 1, elapsed=anyio.current_time() - started)
         watcher.ended(result)
         cut_off = cut_off or result.outcome is Outcome.DEADLINE
         lock_wait += result.lock_wait

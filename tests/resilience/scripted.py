@@ -14,6 +14,15 @@ from typing import Any
 import anyio
 from mcp.shared.message import SessionMessage
 
+try:
+    from mcp_types import jsonrpc_message_adapter
+except ImportError:
+    from mcp.types import JSONRPCMessage
+
+    _parse = JSONRPCMessage.model_validate
+else:
+    _parse = jsonrpc_message_adapter.validate_python
+
 
 @dataclass
 class Arrival:
@@ -126,10 +135,4 @@ def _as_dict(item: Any) -> dict[str, Any]:
 
 
 def _as_item(message: dict[str, Any]) -> SessionMessage:
-    try:
-        from mcp_types import jsonrpc_message_adapter
-    except ImportError:
-        from mcp.types import JSONRPCMessage
-
-        return SessionMessage(JSONRPCMessage.model_validate(message))
-    return SessionMessage(jsonrpc_message_adapter.validate_python(message))
+    return SessionMessage(_parse(message))
