@@ -141,10 +141,10 @@ class Owner:
         limit = anyio.current_time() + self.connect_timeout
         await self._news.until(lambda: connection.ready_at is not None or connection.end_reason is not None, limit)
         if connection.ready_at is None:
-            if connection.end_reason is None:
-                self.last_error = f"no connection within {self.connect_timeout:g} s"
+            timed_out = connection.end_reason is None
             connection.stop(reason)
             connection.abort()
+            self.last_error = f"no connection within {self.connect_timeout:g} s" if timed_out else None
         elif connection.end_reason is None:
             self._enter("ready")
             await self._news.until(lambda: connection.end_reason is not None)
@@ -164,6 +164,8 @@ class Owner:
             self.last_error = f"session ended: {connection.end_reason} ({connection.end_cause})"
         elif connection.failure is not None:
             self.last_error = _classify.describe(_classify.unwrapped(connection.failure))
+        elif self.last_error is None:
+            self.last_error = f"the server ended before it was ready ({connection.end_cause})"
 
     async def _after(self, connection: Connection, reason: str) -> tuple[str, float]:
         """What comes next: a reason and a delay. Stays in here while parked."""
