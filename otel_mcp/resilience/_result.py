@@ -21,7 +21,7 @@ class CallResult:
     elapsed: float = 0.0
     """From asking to having the answer: lock wait, back-off and every attempt included."""
     attempts: int = 1
-    """Attempts begun; 0 if the call was rejected."""
+    """Attempts made: requests handed to the callee or to a session. 0 if it came to none, rejected or in our queue."""
     breaker: str | None = None
     """State of the breaker at the start of the call: ``closed``, ``half_open`` or ``open``; None without one."""
     lock_wait: float = 0.0

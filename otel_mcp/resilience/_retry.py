@@ -24,6 +24,9 @@ from otel_mcp.resilience._result import CallResult
 _HOPELESS_CAUSES = frozenset({"http_401", "http_403", "http_404", "http_4xx", "shutdown"})
 """The same request would be refused again: credentials and addresses do not heal by waiting."""
 
+_BEFORE_SENDING = frozenset({"connect", "backoff", "lock"})
+"""Phases in which nothing has been handed to a session: what ends there is no attempt, though it used up a turn."""
+
 
 @dataclass(frozen=True)
 class RetryPolicy:
@@ -178,7 +181,7 @@ def make_plan(policy: RetryPolicy, deadline: float, *, idempotent: bool, budget:
 async def attempts_of(watcher: Watcher, plan: Plan) -> CallResult:
     """The loop: attempt, decide, wait, again."""
     started = anyio.current_time()
-    count = 0
+    count = made = 0
     cut_off = False
     lock_wait = 0.0
     last: CallResult | None = None
@@ -188,12 +191,13 @@ async def attempts_of(watcher: Watcher, plan: Plan) -> CallResult:
         result = await watcher.attempt()
         if result.outcome is Outcome.REJECTED:
             # What an earlier attempt of the call came to says more than that there can be no other.
-            return replace(last or result, attempts=count - 1, elapsed=anyio.current_time() - started)
+            return replace(last or result, attempts=made, elapsed=anyio.current_time() - started)
         watcher.ended(result)
+        made += result.phase not in _BEFORE_SENDING
         cut_off = cut_off or result.outcome is Outcome.DEADLINE
         lock_wait += result.lock_wait
         elapsed = anyio.current_time() - started
-        last = result = replace(result, attempts=count, elapsed=elapsed, lock_wait=lock_wait)
+        last = result = replace(result, attempts=made, elapsed=elapsed, lock_wait=lock_wait)
         wait = _next_wait(plan, result, count, cut_off=cut_off)
         if wait is None or not watcher.lets_through():
             return result

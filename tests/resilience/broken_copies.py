@@ -25,12 +25,12 @@ class Break(NamedTuple):
     old: str
     new: str
     tests: str
-    """``file.py`` or ``file.py -k expression`` of tests/resilience."""
+    """A file of tests/resilience, a test in it, or a file with ``-k expression``."""
 
 
-PROPERTIES = "test_connector_properties.py -k order"
-BUDGET = "test_connector_properties.py -k budget"
-RETRY = "test_retry.py -k keep_to_the_policy"
+PROPERTIES = "test_connector_properties.py::test_whatever_happens_in_whatever_order[trio]"
+BUDGET = "test_connector_properties.py::test_connects_never_outnumber_the_budget_that_health_restores[trio]"
+RETRY = "test_retry.py::test_attempts_keep_to_the_policy[trio]"
 BREAKER = "test_breaker.py -k model"
 BREAKS = (
     Break("two probes", "_breaker.py", "or self._probe is not None", "", BREAKER),
