@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import anyio
 
+from otel_mcp._ground import verdicts
 from otel_mcp._ground.outcomes import Outcome
-from otel_mcp.resilience import _classify, _report
+from otel_mcp.resilience import _report
 from otel_mcp.resilience._breaker import CircuitBreaker, Permit
 from otel_mcp.resilience._connection import Connection
 from otel_mcp.resilience._deadline import result_of
@@ -188,5 +189,5 @@ def _with_facts(result: CallResult, request: Request, connection: Connection) ->
         cause = "write_stalled"
     status = connection.http_status
     if result.outcome is Outcome.DISCONNECTED and status is not None and error_type != "session_expired":
-        cause, error_type = _classify.status_cause(status), str(status)
+        cause, error_type = verdicts.http_cause(status), str(status)
     return replace(result, sent=request.sent, phase=phase, cause=cause, error_type=error_type)

@@ -1,5 +1,8 @@
 """From what a callee returned or raised to an outcome. Pure functions; the rules are the contract's.
 
+`otel_mcp._ground.verdicts` decides the same from what the SDK's hooks have seen. Here there is only what reached the
+caller, from any callee, and beside the outcome the breaker wants to know whether it speaks about reachability.
+
 The MCP SDK is not imported: both majors are told by the shape of their exceptions, so that this works for callees
 that have nothing to do with MCP, too.
 """
@@ -13,6 +16,7 @@ from typing import Any, Final
 
 import anyio
 
+from otel_mcp._ground import verdicts
 from otel_mcp._ground.outcomes import Outcome
 from otel_mcp.resilience._errors import BreakerOpen, CallEndedAbruptly, NotConnected, ReconnectedDuringCall
 
@@ -45,25 +49,25 @@ def of_error(error: BaseException, *, older: BaseException | None = None) -> Ver
     error = unwrapped(error)
     if isinstance(error, ReconnectedDuringCall):
         strike = "auth" if error.cause in ("http_401", "http_403") else "transport"
-        return _verdict(Outcome.DISCONNECTED, error, "connection_closed", error.cause, strike)
+        return _verdict(Outcome.DISCONNECTED, error, verdicts.CONNECTION_CLOSED, error.cause, strike)
     if isinstance(error, BreakerOpen):
-        return _verdict(Outcome.REJECTED, error, "breaker_open", "breaker_open", None)
+        return _verdict(Outcome.REJECTED, error, verdicts.BREAKER_OPEN, "breaker_open", None)
     if isinstance(error, NotConnected):
-        return _verdict(Outcome.REJECTED, error, "not_connected", None, "not_connected")
+        return _verdict(Outcome.REJECTED, error, verdicts.NOT_CONNECTED, None, "not_connected")
     if isinstance(error, CallEndedAbruptly):
         return _verdict(Outcome.CANCELLED, error, "cancelled", None, None)
     if _is_local_timeout(error, older):
-        return _verdict(Outcome.DEADLINE, error, "timeout", None, "deadline")
+        return _verdict(Outcome.DEADLINE, error, verdicts.TIMEOUT, None, "deadline")
     code = rpc_code(error)
     if code is not None:
         return _of_rpc_error(error, code)
     status = http_status(error)
     if status is not None:
-        return _verdict(Outcome.DISCONNECTED, error, str(status), status_cause(status), _status_strike(status))
+        return _verdict(Outcome.DISCONNECTED, error, str(status), verdicts.http_cause(status), _status_strike(status))
     if isinstance(error, _CLOSED) or _is_http_transport_error(error) or isinstance(error, OSError):
         cause = "reset" if isinstance(error, ConnectionResetError | BrokenPipeError) else None
-        return _verdict(Outcome.DISCONNECTED, error, "connection_closed", cause, "transport")
-    return _verdict(Outcome.ERROR, error, qualified_name(error), None, "error")
+        return _verdict(Outcome.DISCONNECTED, error, verdicts.CONNECTION_CLOSED, cause, "transport")
+    return _verdict(Outcome.ERROR, error, verdicts.qualified_name(error), None, "error")
 
 
 def unwrapped(error: BaseException) -> BaseException:
@@ -85,19 +89,6 @@ def http_status(error: BaseException) -> int | None:
     return status if isinstance(status, int) and status >= 400 else None
 
 
-def status_cause(status: int) -> str:
-    """The contract's word for an HTTP status."""
-    if status in (401, 403, 404, 429):
-        return f"http_{status}"
-    return "http_5xx" if status >= 500 else "http_4xx"
-
-
-def qualified_name(error: BaseException) -> str:
-    """The exception's qualified name; builtins without their module."""
-    kind = type(error)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-
-
 def describe(error: BaseException) -> str:
     """``Type: message``; the commonest exceptions of transports have no text, so the type always stands there."""
     text = str(error)
@@ -107,13 +98,13 @@ def describe(error: BaseException) -> str:
 def _of_rpc_error(error: BaseException, code: int) -> Verdict:
     text = str(error)
     if code == -32000 and text == "Connection closed":
-        return _verdict(Outcome.DISCONNECTED, error, "connection_closed", "stream_ended", "transport")
+        return _verdict(Outcome.DISCONNECTED, error, verdicts.CONNECTION_CLOSED, "stream_ended", "transport")
     # 1.x has the sign wrong: +32600.
     if code in (-32600, 32600) and text == "Session terminated":
-        return _verdict(Outcome.DISCONNECTED, error, "session_expired", "http_404", "transport")
+        return _verdict(Outcome.DISCONNECTED, error, verdicts.SESSION_EXPIRED, "http_404", "transport")
     # All that 2.x says of an HTTP status that is not 404; which one it was is lost there.
     if code == -32603 and text == "Server returned an error response":
-        return _verdict(Outcome.DISCONNECTED, error, "connection_closed", None, "transport")
+        return _verdict(Outcome.DISCONNECTED, error, verdicts.CONNECTION_CLOSED, None, "transport")
     if code == 429:
         return _verdict(Outcome.ERROR, error, str(code), "http_429", "rate_limit")
     return _verdict(Outcome.ERROR, error, str(code), None, "error")

@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 
+from otel_mcp._ground import verdicts
 from otel_mcp._ground.outcomes import Outcome
 from otel_mcp.resilience import _classify, _report, _sdk
 from otel_mcp.resilience._errors import ReconnectedDuringCall
@@ -187,6 +188,6 @@ class Connection:
         if status is None and self.failure is not None:
             status = _classify.http_status(_classify.unwrapped(self.failure))
         if status is not None:
-            cause = _classify.status_cause(status)
+            cause = verdicts.http_cause(status)
             reason = {401: "auth", 403: "auth", 404: "session_expired"}.get(status, reason)
         self.stop(reason, cause, by_peer=True)

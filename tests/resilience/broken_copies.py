@@ -59,13 +59,19 @@ BREAKS = (
         PROPERTIES,
     ),
     Break("writes are repeated", "_connector.py", "idempotent or idempotency_key is not None)", "True)", PROPERTIES),
-    Break("the keepalive never skips", "_keepalive.py", "if self._busy(connection):", "if False:", PROPERTIES),
+    Break(
+        "the keepalive never skips",
+        "_keepalive.py",
+        "if self._busy(connection):",
+        "if False:",
+        "test_connector_life.py -k no_probe_is_sent",
+    ),
     Break(
         "a teardown tells nobody",
         "_connection.py",
         "request.flight.interrupt(error, gently=by_peer)",
         "pass",
-        PROPERTIES,
+        "test_connector_stdio.py -k reconnect_ends",
     ),
     Break(
         "the caller waits for a callee that swallows",
@@ -79,7 +85,7 @@ BREAKS = (
         "_attempt.py",
         " or not connection.usable:",
         ":",
-        "test_connector_stdio.py -k renewed_session",
+        "test_connector_life.py -k quiet_time_goes_on",
     ),
     Break("reconnects without end", "_reconnect.py", "if self.left == 0:", "if False:", BUDGET),
     Break(

@@ -142,6 +142,25 @@ async def test_after_a_cut_off_other_calls_wait_until_the_quiet_time_has_passed(
     assert [arrival.time - began for arrival in server.seen("tools/call")] == [pytest.approx(0), pytest.approx(8)]
 
 
+@pytest.mark.promise("quiet-after-cutoff", "call-waits-for-session")
+async def test_a_call_in_the_quiet_time_goes_on_with_the_new_session_when_the_old_one_ends() -> None:
+    server = Scripted()
+    results: list[CallResult] = []
+    async with connected(server, policy=RetryPolicy(quiet_time=1000), deadline=100.0) as connector:
+        assert await connector.wait_ready(1)
+        await connector.call_tool("hang", deadline=1)
+        async with anyio.create_task_group() as group:
+            group.start_soon(collect, results, connector.call_tool("echo"))
+            await anyio.sleep(1)
+            server.reachable = False
+            group.start_soon(connector.reconnect)
+            await anyio.sleep(0.01)
+            server.reachable = True
+
+    assert [(r.outcome, r.attempts) for r in results] == [(Outcome.OK, 1)]
+    assert results[0].elapsed < 20
+
+
 @pytest.mark.promise("keepalive-skips", "quiet-after-cutoff")
 async def test_no_probe_is_sent_beside_a_call_nor_into_the_quiet_after_a_cut_off() -> None:
     server = Scripted()
