@@ -12,20 +12,22 @@ _EXITING: Final = 0x4
 
 
 def exit_code(process: Any) -> int | None:
-    """The process's exit code if it has ended, else None. The child is never reaped here: that is the SDK's part."""
+    """The process's exit code if it has ended, else None; from any thread.
+
+    The child is never reaped here: that is the SDK's part. So the kernel is asked first, and the process object only
+    about a child that is reaped already: trio's would reap it when asked.
+    """
     if process is None:
         return None
-    code = getattr(process, "returncode", None)
-    if isinstance(code, int):
-        return code
     pid = getattr(process, "pid", None)
-    if not isinstance(pid, int) or not hasattr(os, "waitid"):
-        return None
-    with contextlib.suppress(OSError):
-        found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if found is not None:
+    if isinstance(pid, int) and hasattr(os, "waitid"):
+        with contextlib.suppress(OSError):
+            found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if found is None:
+                return None
             return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
-    return None
+    code = getattr(process, "returncode", None)
+    return code if isinstance(code, int) else None
 
 
 def end_cause(process: Any) -> str:
