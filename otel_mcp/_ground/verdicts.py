@@ -25,7 +25,7 @@ FIXED_ERROR_TYPES: Final = frozenset(
     {TIMEOUT, CONNECTION_CLOSED, SESSION_EXPIRED, NOT_CONNECTED, BREAKER_OPEN, ORPHANED, TOOL_ERROR}
 )
 
-_CLOSED_CODE: Final = -32000
+CLOSED_CODE: Final = -32000
 _CLOSED_STREAMS: Final = frozenset({"ClosedResourceError", "BrokenResourceError", "EndOfStream"})
 # What the SDK's HTTP transport writes itself when the body of a 4xx/5xx answer was no JSON-RPC error (2.x), or always
 # for a 404 (1.x, with a code that lost its sign).
@@ -111,7 +111,7 @@ def _of_rpc_error(error: BaseException, code: int, facts: Facts) -> Verdict:
         return _disconnected(facts, expired=True)
     if facts.transport_cause is not None and not facts.answered:
         return _disconnected(facts)
-    if code == _CLOSED_CODE and not facts.answered:
+    if code == CLOSED_CODE and not facts.answered:
         return _disconnected(facts)  # the SDK wrote it: the peer's own -32000 would have arrived as a response
     return Verdict(Outcome.ERROR, str(code), code=str(code))
 

@@ -159,8 +159,10 @@ def fail(attempt: Attempt, error: BaseException) -> None:
 
 
 def _fail(attempt: Attempt, error: BaseException) -> None:
-    verdict = judge(attempt, error)
     session = attempt.session
+    if _says_closed(attempt, error) and not session.closed_by_us and not session.retired:
+        sessions.lost(session)  # on 1.x the first of several waiters is told before the receive loop has ended
+    verdict = judge(attempt, error)
     if verdict.outcome is Outcome.ERROR and verdict.code is not None:
         session.heard(now())
     if attempt.method in _HANDSHAKES and session.state == CONNECTING:
@@ -168,6 +170,12 @@ def _fail(attempt: Attempt, error: BaseException) -> None:
     attempts.end(attempt, verdict)
     if attempt.method == n.INITIALIZE and not session.connected:
         sessions.connect_failed(session, verdict)
+
+
+def _says_closed(attempt: Attempt, error: BaseException) -> bool:
+    """The SDK's own "Connection closed": the peer's -32000 would have arrived as an answer."""
+    code = getattr(getattr(error, "error", None), "code", None)
+    return code == v.CLOSED_CODE and not attempt.answered and not attempt.synthesized
 
 
 def judge(attempt: Attempt, error: BaseException) -> Verdict:
