@@ -127,6 +127,15 @@ def fault(session: Session, cause: str, status: int | None, call_id: int | None 
         session.expired = True
 
 
+def leave_behind(session: Session, untold: list[Any]) -> None:
+    """Orphan the requests with these ids: their callers were not told that the session is gone."""
+    for key in untold:
+        attempt = session.attempts.get(key)
+        if attempt is not None and not attempt.ended:
+            attempts.orphan(attempt)
+            scopes.orphaned(attempt)
+
+
 def closing(session: Session) -> None:
     """Our side begins to close the session."""
     session.closed_by_us = session.state != LOST
@@ -137,11 +146,9 @@ def closed(session: Session, untold: list[Any], error: BaseException | None) -> 
     if session.retired:
         return
     failed = session.transport.failed
-    for key in untold:
-        attempt = session.attempts.get(key)
-        if attempt is not None and not attempt.ended:
-            attempts.orphan(attempt)
-            scopes.orphaned(attempt)
+    # Where the transport failed first, callers that nobody told wait for their own limits: that is a deadline, with a
+    # cause, and not our teardown.
+    leave_behind(session, untold if failed is None or session.transport.kind == "stdio" else [])
     if not session.connected and session.state == CONNECTING:
         connect_failed(session, session.handshake_verdict or v.GIVEN_UP)
     error_type = _why_ended(session, failed)
@@ -179,4 +186,16 @@ def _next_reason(session: Session, error_type: str | None) -> str | None:
     return "keepalive" if session.probe_failed else None
 
 
-__all__ = ["ATTRIBUTE", "closed", "closing", "connect_failed", "fault", "lost", "never_opened", "of", "opened", "ready"]
+__all__ = [
+    "ATTRIBUTE",
+    "closed",
+    "closing",
+    "connect_failed",
+    "fault",
+    "leave_behind",
+    "lost",
+    "never_opened",
+    "of",
+    "opened",
+    "ready",
+]

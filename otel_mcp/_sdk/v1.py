@@ -12,7 +12,7 @@ from otel_mcp._ground.patching import Patch, Switch
 from otel_mcp._ground.verdicts import Verdict
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import CONNECTING, Attempt, Session
-from otel_mcp._observe import attempts, scopes, sessions
+from otel_mcp._observe import attempts, sessions
 from otel_mcp._sdk import calls, http, lifecycle, link, requests
 
 _SESSION: Final = "mcp.client.session"
@@ -101,18 +101,19 @@ def wrap_receive_loop(original: Any, switch: Switch) -> Any:
 
     @functools.wraps(original)
     async def _receive_loop(self: Any) -> Any:
+        died = False
         try:
             return await original(self)
+        except Exception:
+            died = True
+            raise
         finally:
             session = link.known(self) if switch.on else None
             if session is not None and not session.closed_by_us and not session.retired:
                 with guarded("sessions", "the end of a connection"):
                     sessions.lost(session)
-                    for key in untold(self):
-                        attempt = session.attempts.get(key)
-                        if attempt is not None and not attempt.ended:
-                            attempts.orphan(attempt)
-                            scopes.orphaned(attempt)
+                    # A loop that a failed transport has cancelled leaves its waiters to their own limits.
+                    sessions.leave_behind(session, untold(self) if died else [])
 
     return _receive_loop
 
