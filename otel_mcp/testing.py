@@ -134,6 +134,7 @@ class Capture:
 
     def _keep(self) -> None:
         self._last = self._look()
+        self._log.entries()
 
     def _points(self, name: str) -> Iterator[Point]:
         data = self._look()[1]
@@ -217,24 +218,23 @@ def _watch(stack: contextlib.ExitStack) -> None:
     scopes.starters[:] = [imports.settle]  # hosts are patched as they finish importing, providers stay as they are
 
 
+Fields = Attributes | Callable[[], Attributes]
+
+
 class _Log:
-    """Stands where the call log is written."""
+    """Stands where the call log is written, and like it asks for the fields a little later than it is told."""
 
     def __init__(self) -> None:
+        self._told: list[tuple[str, str | None, str | None, Fields]] = []
         self._events: list[Event] = []
 
-    def put(
-        self,
-        event: str,
-        time_ns: int,
-        connector: str | None,
-        transport: str | None,
-        fields: Attributes | Callable[[], Attributes],
-    ) -> None:
-        values = fields() if callable(fields) else fields
-        self._events.append(Event(event, connector, transport, MappingProxyType(dict(values))))
+    def put(self, event: str, time_ns: int, connector: str | None, transport: str | None, fields: Fields) -> None:
+        self._told.append((event, connector, transport, fields))
 
     def entries(self) -> list[Event]:
+        for name, connector, transport, fields in self._told[len(self._events) :]:
+            values = fields() if callable(fields) else fields
+            self._events.append(Event(name, connector, transport, MappingProxyType(dict(values))))
         return list(self._events)
 
 
