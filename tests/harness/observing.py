@@ -94,5 +94,5 @@ def run_watched(scenario: Scenario, backend: str = "asyncio") -> testing.Capture
     plain = run(scenario, backend)
     with testing.capture() as seen:
         watched = run(scenario, backend)
-    assert watched == plain
+    assert watched == plain, f"without us: {plain}; with us: {watched}"
     return seen
