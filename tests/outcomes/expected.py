@@ -53,7 +53,9 @@ def peer_error(code: int) -> Expected:
 
 
 def deadline(source: str, limit: float | None = None, cause: str | None = None) -> Expected:
-    return Expected("deadline", "timeout", source=source, limit=limit, cause=cause, phase="wait")
+    return Expected(
+        "deadline", "timeout", source=source, limit=limit, cause=cause, phase="wait" if source == "sdk" else None
+    )
 
 
 def by_major(first: Expected, second: Expected) -> Expected:

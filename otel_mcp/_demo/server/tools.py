@@ -157,6 +157,11 @@ async def commit(call: ToolCall) -> Message:
     return text_result(f"commit {call.dialogue.counts.commits} in process {os.getpid()}")
 
 
+async def meta(call: ToolCall) -> Message:
+    """What stood in the request's ``_meta``."""
+    return text_result(json.dumps(call.meta))
+
+
 async def structured(call: ToolCall) -> Message:
     value = call.arguments.get("value", 1)
     return {**text_result(str(value)), "structuredContent": {"value": value}}
@@ -192,6 +197,7 @@ TOOLS: dict[str, Tool] = {
     "notify_then_wait": Tool(notify_then_wait, "Notifies, then waits.", {"seconds": "number", "method": "string"}),
     "stall": Tool(stall, "Stops reading what the client writes.", {}),
     "commit": Tool(commit, "Changes something.", {"key": "string"}, read_only=False),
+    "meta": Tool(meta, "Gives back the request's _meta.", {}),
     "structured": Tool(structured, "Answers with structure.", {"value": "integer"}, output_schema=_VALUE_SCHEMA),
     "malformed": Tool(malformed, "Answers with a result that is none.", {}),
 }
