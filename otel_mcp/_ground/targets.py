@@ -10,9 +10,10 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 MAX_NAME: Final = 80
 """Characters. Longer names make labels and tables unreadable and come from machines, not from people."""
@@ -32,8 +33,8 @@ _GENERIC: Final = frozenset(
 )
 _VALUE_FLAGS: Final = frozenset(
     {
-        "--from", "--with", "--python", "-p", "--package", "--directory", "--project", "--env-file", "-c", "-jar",
-        "-cp", "-classpath", "-r", "--require", "--import", "-X", "-W",
+        "--from", "--with", "--python", "-p", "--package", "--directory", "--project", "--env-file", "-c", "-cp",
+        "-classpath", "-r", "--require", "--import", "-X", "-W",
     }
 )  # fmt: skip
 _CONTAINER_VALUE_FLAGS: Final = frozenset(
@@ -45,6 +46,11 @@ _CONTAINER_VALUE_FLAGS: Final = frozenset(
 """Kept apart: ``-u`` takes a value for docker and none for python, ``-m`` is a module for python only."""
 _PYTHON: Final = re.compile(r"(python|pypy)[\d.]*(\.exe)?$", re.IGNORECASE)
 _SUFFIX: Final = re.compile(r"\.(py|pyz|js|mjs|cjs|ts|mts|jar|rb|sh|exe|cmd|bat|dll)$", re.IGNORECASE)
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=(?!=)")
+"""``NAME=value`` in front of a command; ``package==1.2`` is none."""
+_NO_NAME: Final = re.compile(r"\d+(\.\d+)?[smhd]?|/[A-Za-z]")
+"""The time of ``timeout 60s``, the switch of ``cmd /c``."""
+_SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh"})
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
@@ -53,7 +59,17 @@ def from_command(command: str, args: Sequence[str]) -> str | None:
     words = [command, *args]
     if "--" in words[1:]:
         words = words[len(words) - words[::-1].index("--") :] or words
+    if _basename(command) in _SHELLS and "-c" in args[:-1]:
+        words = _last_of_script(args[args.index("-c") + 1]) or words
     return _first_name(words)
+
+
+def _last_of_script(script: str) -> list[str]:
+    """The words of the last command of a shell's ``-c`` line: what comes before it prepares the ground."""
+    try:
+        return shlex.split(re.split(r"&&|\|\||[;|\n]", script)[-1])
+    except ValueError:
+        return []
 
 
 def _first_name(words: Sequence[str]) -> str | None:
@@ -68,7 +84,7 @@ def _first_name(words: Sequence[str]) -> str | None:
             skip_value = word in (_CONTAINER_VALUE_FLAGS if container else _VALUE_FLAGS)
             continue
         name = _basename(word)
-        if not module and (_is_wrapper(name) or name in _VERBS or "=" in word):
+        if not module and (_is_wrapper(name) or name in _VERBS or _says_nothing(word)):
             container = container or name.lower() in _CONTAINERS
             continue
         if module:
@@ -78,9 +94,13 @@ def _first_name(words: Sequence[str]) -> str | None:
         elif name.lower() in _GENERIC:
             fallback = fallback or name
             name = _parent_name(word) or ""
-        if name:
-            return clean(name)
+        if cleaned := clean(name):
+            return cleaned
     return clean(fallback) if fallback else _last_resort(words)
+
+
+def _says_nothing(word: str) -> bool:
+    return _ASSIGNMENT.match(word) is not None or _NO_NAME.fullmatch(word) is not None
 
 
 def _last_resort(words: Sequence[str]) -> str | None:
@@ -112,28 +132,36 @@ def _parent_name(word: str) -> str | None:
     return parts[-1] if parts else None
 
 
+def split(url: str) -> SplitResult:
+    """`urlsplit` that takes anything: what is no URL is a path."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult("", "", url.split("?", 1)[0].split("#", 1)[0], "", "")
+
+
 def from_url(url: str) -> str | None:
     """A name for an HTTP, SSE or WebSocket server: its host, with a port that is not the default."""
-    parts = urlsplit(url)
+    parts = split(url)
     try:
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = parts.hostname, None
     if not host:
         return None
-    return clean(host if port is None or port == _DEFAULT_PORTS.get(parts.scheme) else f"{host}:{port}")
+    return clean(host if port is None or port == _DEFAULT_PORTS.get(parts.scheme) else f"{host}:{port}") or None
 
 
 def safe_url(url: str) -> str:
     """The URL without userinfo, query and fragment."""
-    parts = urlsplit(url)
+    parts = split(url)
     host = parts.netloc.rsplit("@", 1)[-1]
     return f"{parts.scheme}://{host}{parts.path}" if parts.scheme else f"{host}{parts.path}"
 
 
 def address(url: str) -> tuple[str | None, int | None]:
     """Host and port of a URL, the scheme's default port filled in."""
-    parts = urlsplit(url)
+    parts = split(url)
     try:
         return parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
     except ValueError:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from otel_mcp._ground import names as n
 from otel_mcp._ground.labels import Labels, short
-from otel_mcp._ground.targets import safe_url
+from otel_mcp._ground.targets import safe_url, split
 from otel_mcp._ledger.model import Attempt, Call, Connector, Session
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def _base(session: Session, attempt: Attempt) -> dict[str, Any]:
 
 def safe_uri(uri: str) -> str:
     """A resource URI without userinfo, query and fragment."""
-    parts = urlsplit(uri)
+    parts = split(uri)
     return safe_url(uri) if parts.netloc else f"{parts.scheme}:{parts.path}" if parts.scheme else parts.path
 
 
