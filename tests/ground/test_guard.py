@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from otel_mcp._ground import guard
@@ -11,11 +9,10 @@ from otel_mcp._ground.guard import guarded
 
 
 @pytest.fixture
-def swallowing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def swallowing(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in production, with counts of its own."""
     monkeypatch.setattr(guard, "reraise", False)
     monkeypatch.setattr(guard, "_counts", {})
-    yield
 
 
 @pytest.mark.usefixtures("swallowing")
@@ -44,7 +41,8 @@ def test_components_are_bounded(our_warnings: list[str]) -> None:
     assert len(guard.internal_errors()) <= 50
 
 
-def test_under_test_it_comes_out() -> None:
+def test_under_test_it_comes_out(our_warnings: list[str]) -> None:
     assert guard.reraise is True
     with pytest.raises(ZeroDivisionError), guarded("test of the guard", "nothing"):
         raise ZeroDivisionError
+    our_warnings.clear()

@@ -41,8 +41,11 @@ COMMANDS = {
     "docker exec -i crm crm-server": "crm",
     "java -jar /opt/erp/erp-mcp.jar": "erp-mcp",
     "env TOKEN=x DEBUG=1 weather-mcp": "weather-mcp",
-    "sh -c weather": "sh",
-    "timeout 60 weather": "60",
+    "sh -c weather": "weather",
+    "bash -lc -c 'cd /srv && TOKEN=x exec uv run shop-mcp'": "shop-mcp",
+    "sh -c 'unbalanced": "sh",
+    "cmd /c npx -y @acme/crm": "crm",
+    "timeout 60s weather": "weather",
     "opentelemetry-instrument python weather/server.py": "weather",
     "tool-wrapper --mode x -- node /srv/notion/index.js": "notion",
     "./weather.sh": "weather",
@@ -53,7 +56,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_command_line_gives_a_name(line: str) -> None:
-    command, *args = line.split(" ") if "\\" in line else shlex.split(line)
+    command, *args = line.split(" ") if "\\" in line or "unbalanced" in line else shlex.split(line)
     assert targets.from_command(command, args) == COMMANDS[line]
 
 
@@ -105,5 +108,6 @@ def test_no_command_line_raises_and_every_name_is_fit_for_a_label(words: list[st
 def test_no_url_raises_and_no_secret_is_left(url: str) -> None:
     name = targets.from_url(url)
     assert name is None or (0 < len(name) <= targets.MAX_NAME and name.isprintable())
-    assert "@" not in targets.safe_url("https://u:p@" + url.split("/")[0].replace("@", ""))
     targets.address(url)
+    assert "?" not in targets.safe_url(url)
+    assert "s3cret" not in targets.safe_url(f"https://u:s3cret@host/{url.replace('s3cret', '')}")
