@@ -144,8 +144,9 @@ class Recorder:
             return
         name = getattr(span, "name", "")
         if isinstance(name, str) and name.endswith(n.OTHER):
-            label = ledger.labels.known_tool(attempt.session.connector.name, attempt.target)
-            if label is not None:
+            # Given here too: without a meter provider no point has asked for the label.
+            label = ledger.labels.tool(attempt.session.connector.name, attempt.target, proven=True)
+            if label != n.OTHER:
                 span.update_name(f"{attempt.method} {label}")
 
     # --- calls ----------------------------------------------------------------------------------------------------
