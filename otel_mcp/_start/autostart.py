@@ -21,8 +21,12 @@ def arm() -> None:
 
 
 def disarm() -> None:
-    """The inverse of `arm`: no module is waited for any more, and no patch is left."""
+    """The inverse of `arm`: no module is waited for, no session starts anything, and no patch is left."""
     forget_all()
+    if "otel_mcp._observe.scopes" in sys.modules:
+        from otel_mcp._observe import scopes
+
+        scopes.starters.clear()
     if "otel_mcp._sdk" in sys.modules:
         from otel_mcp import _sdk
 
