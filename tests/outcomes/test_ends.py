@@ -12,12 +12,12 @@ from typing import Any
 import anyio
 import mcp
 import pytest
-from outcomes.expected import CLOSED, OK, ORPHANED, Expected, by_major, check
 
 from harness.observing import Program, run, run_watched
 from harness.servers import Fault, HttpServer, Servers
 from harness.sessions import MAJOR, VERSION, call_tool, client_session, streams
 from otel_mcp import testing
+from outcomes.expected import CLOSED, OK, ORPHANED, Expected, by_major, check
 
 LIMIT = 0.3
 LOSES_WAITERS = VERSION.startswith("1.26.")

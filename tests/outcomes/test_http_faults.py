@@ -11,13 +11,13 @@ from typing import Any
 
 import anyio
 import pytest
-from outcomes.conftest import STATUSES
-from outcomes.expected import CLOSED, OK, Expected, check, deadline
 
 from harness.observing import Program, run_watched
 from harness.servers import Fault, HttpServer, Servers
 from harness.sessions import MAJOR, call_tool, client_session
 from otel_mcp.testing import Capture
+from outcomes.conftest import STATUSES
+from outcomes.expected import CLOSED, OK, Expected, check, deadline
 
 LIMIT = 0.4
 CAUSES = {401: "http_401", 403: "http_403", 404: "http_404", 429: "http_429", 500: "http_5xx"}

@@ -12,6 +12,7 @@ import pytest
 from mcp import ClientSession
 from mcp.client.stdio import stdio_client
 
+from harness.children import run_script
 from harness.observing import Program, bounded, run
 from harness.servers import HttpServer
 from harness.sessions import call_tool, client_session, text
@@ -198,3 +199,17 @@ def test_several_threads_with_loops_of_their_own_are_told_apart(http: HttpServer
     assert (statistics.open_calls, statistics.open_requests, connector.state) == (0, 0, "closed")
     assert len({call.fields["id"] for call in seen.calls}) == 20
     assert len([span for span in seen.spans if span.name == "tools/call echo"]) == 20
+
+
+def test_after_uninstrument_a_hosts_report_starts_nothing() -> None:
+    ran = run_script(
+        "import mcp, otel_mcp\n"
+        "from otel_mcp import hooks\n"
+        "from otel_mcp._start import runtime\n"
+        "otel_mcp.instrument()\n"
+        "otel_mcp.uninstrument()\n"
+        "with hooks.call('odoo', tool='search'):\n"
+        "    pass\n"
+        "print(runtime.in_force())\n"
+    )
+    assert "'metrics': 'none', 'logs': 'none', 'endpoint': None" in ran.stdout, ran.stderr
