@@ -25,10 +25,13 @@ test:  ## ruff, mypy and the suite on the built wheel: three SDKs on the newest 
 test-matrix:  ## the suite with every Python here and every SDK
 	$(MATRIX) --full $(if $(PYTEST),-- $(PYTEST))
 
+test-hosts:  ## every host adapter against its real package, each in its own environment; one: HOST=hermes
+	PYTHONPATH=tests $(PYTHON) -m hosts $(HOST) $(if $(PYTEST),--pytest="$(PYTEST)")
+
 check:  ## ruff and mypy only
 	$(MATRIX) --check
 
 clean:  ## forget the environments and what was built
 	rm -rf .envs build dist
 
-.PHONY: help demo test test-matrix check clean
+.PHONY: help demo test test-matrix test-hosts check clean

@@ -87,6 +87,8 @@ class Call(AbstractContextManager["Call"]):
         entry = self._entry
         if entry is None:
             return n.UNKNOWN
+        if entry.orphaned:
+            return strike_cause(v.LEFT_BEHIND, in_queue=False)
         return strike_cause(self._said or entry.last, in_queue=entry.phase == model.LOCK)
 
     def limit(self, seconds: float | None, source: str = "host") -> None:

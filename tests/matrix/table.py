@@ -14,6 +14,9 @@ SDKS = ("1.26", "1.30", "2.3")
 # Folders below tests/ that do not meet the SDK. A folder that is not named here runs everywhere.
 INDEPENDENT_OF_THE_SDK = frozenset({"calllog", "cli", "dashboards", "docs", "ground", "packaging", "report", "start"})
 
+# Folders that need other packages and have environments of their own.
+ELSEWHERE = ("hosts",)  # make test-hosts
+
 
 @dataclass(frozen=True)
 class Environment:
