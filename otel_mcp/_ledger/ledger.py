@@ -196,7 +196,8 @@ class Ledger:
             connector.attempts += 1
             call.attempts += 1
             if call.attempts > 1:
-                unsafe = call.sent and not call.answered_last and not call.idempotent
+                harmless = call.idempotent or call.target in connector.read_only
+                unsafe = call.sent and not call.answered_last and not harmless
                 call.retry_unsafe = call.retry_unsafe or unsafe
                 connector.retries[unsafe] += 1
 
@@ -227,13 +228,16 @@ class Ledger:
                 connector.breaker = Breaker()
             return connector.breaker
 
-    def listed(self, connector: Connector, tools: list[str], *, first_page: bool, last_page: bool) -> None:
-        """Keep what a `tools/list` answer named."""
+    def listed(
+        self, connector: Connector, tools: list[str], read_only: list[str], *, first_page: bool, last_page: bool
+    ) -> None:
+        """Keep what a `tools/list` answer named, and which of it carries the `readOnlyHint`."""
         with self.lock:
             if first_page:
-                connector.listed = set()
+                connector.listed, connector.read_only = set(), set()
             room = _MAX_LISTED - len(connector.listed)
             connector.listed.update(tools[: max(room, 0)])
+            connector.read_only.update(connector.listed.intersection(read_only))
             connector.tools = len(tools) if first_page else (connector.tools or 0) + len(tools)
 
     # --- life of the process --------------------------------------------------------------------------------------

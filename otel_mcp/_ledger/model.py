@@ -284,6 +284,8 @@ class Connector:
     """Of the call started last; 0 = none, None = unknown."""
     tools: int | None = None
     listed: set[str] = field(default_factory=set)
+    read_only: set[str] = field(default_factory=set)
+    """Of the listed tools, those that may be called twice: the server's `readOnlyHint`."""
     breaker: Breaker | None = None
     lock_waiting: int = 0
     said_state: str | None = None

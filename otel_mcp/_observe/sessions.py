@@ -10,7 +10,7 @@ from otel_mcp._ground import verdicts as v
 from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.verdicts import Verdict
 from otel_mcp._ledger.ledger import ledger
-from otel_mcp._ledger.model import CLOSED, CONNECTING, LOST, READY, Session, Transport, now
+from otel_mcp._ledger.model import CLOSED, CONNECTING, LOST, READY, Attempt, Session, Transport, now
 from otel_mcp._observe import attempts, processes, scopes
 from otel_mcp._record import events
 from otel_mcp._record.recorder import recorder
@@ -127,13 +127,12 @@ def fault(session: Session, cause: str, status: int | None, call_id: int | None 
         session.expired = True
 
 
-def leave_behind(session: Session, untold: list[Any]) -> None:
-    """Orphan the requests with these ids: their callers were not told that the session is gone."""
-    for key in untold:
-        attempt = session.attempts.get(key)
-        if attempt is not None and not attempt.ended:
-            attempts.orphan(attempt)
-            scopes.orphaned(attempt)
+def leave_behind(session: Session, untold: list[Any]) -> list[Attempt]:
+    """Orphan the requests with these ids: their callers were not told that the session is gone. Returns them."""
+    orphans = [found for found in map(session.attempts.get, untold) if found is not None and not found.ended]
+    for attempt in orphans:
+        attempts.orphan(attempt)
+    return orphans
 
 
 def closing(session: Session) -> None:
@@ -148,7 +147,7 @@ def closed(session: Session, untold: list[Any], error: BaseException | None) -> 
     failed = session.transport.failed
     # Where the transport failed first, callers that nobody told wait for their own limits: that is a deadline, with a
     # cause, and not our teardown.
-    leave_behind(session, untold if failed is None or session.transport.kind == "stdio" else [])
+    orphans = leave_behind(session, untold if failed is None or session.transport.kind == "stdio" else [])
     if not session.connected and session.state == CONNECTING:
         connect_failed(session, session.handshake_verdict or v.GIVEN_UP)
     error_type = _why_ended(session, failed)
@@ -163,6 +162,8 @@ def closed(session: Session, untold: list[Any], error: BaseException | None) -> 
         return events.session_end_fields(session, age, error_type, failed, processes.exit_code(process))
 
     recorder.event("session_end", time.time_ns(), session.name, session.transport.kind, fields)
+    for attempt in orphans:
+        scopes.orphaned(attempt)  # told last: by now it waits on a retired session
 
 
 def _why_ended(session: Session, failed: str | None) -> str | None:

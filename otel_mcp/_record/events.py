@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from otel_mcp._ground import verdicts as v
+from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.verdicts import Verdict
 from otel_mcp._ledger.model import Attempt, Call, Session
 
@@ -48,7 +49,7 @@ def call_fields(call: Call, verdict: Verdict) -> dict[str, Any]:
 
 def error_type(verdict: Verdict) -> str | None:
     """The log names a cancellation, which spans and metrics leave out."""
-    return v.CANCELLED if verdict is v.GIVEN_UP else verdict.error_type
+    return v.CANCELLED if verdict.outcome is Outcome.CANCELLED else verdict.error_type
 
 
 def late_fields(attempt: Attempt, delay: float) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from otel_mcp._ground.patching import Patch, Switch
 from otel_mcp._ground.verdicts import Verdict
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import CONNECTING, Attempt, Session
-from otel_mcp._observe import attempts, sessions
+from otel_mcp._observe import attempts, scopes, sessions
 from otel_mcp._sdk import calls, http, lifecycle, link, requests
 
 _SESSION: Final = "mcp.client.session"
@@ -65,7 +65,8 @@ class V1:
         elif method == n.TOOLS_LIST:
             first = getattr(params, "cursor", None) is None
             names = [tool.name for tool in result.tools]
-            ledger.listed(session.connector, names, first_page=first, last_page=result.nextCursor is None)
+            harmless = [tool.name for tool in result.tools if getattr(tool.annotations, "readOnlyHint", None) is True]
+            ledger.listed(session.connector, names, harmless, first_page=first, last_page=result.nextCursor is None)
 
 
 @functools.cache
@@ -113,7 +114,8 @@ def wrap_receive_loop(original: Any, switch: Switch) -> Any:
                 with guarded("sessions", "the end of a connection"):
                     sessions.lost(session)
                     # A loop that a failed transport has cancelled leaves its waiters to their own limits.
-                    sessions.leave_behind(session, untold(self) if died else [])
+                    for attempt in sessions.leave_behind(session, untold(self) if died else []):
+                        scopes.orphaned(attempt)
 
     return _receive_loop
 

@@ -57,7 +57,8 @@ class V2:
         if method == n.TOOLS_LIST:
             first = getattr(params, "cursor", None) is None
             names = [tool.name for tool in result.tools]
-            ledger.listed(session.connector, names, first_page=first, last_page=result.next_cursor is None)
+            harmless = [tool.name for tool in result.tools if getattr(tool.annotations, "read_only_hint", None) is True]
+            ledger.listed(session.connector, names, harmless, first_page=first, last_page=result.next_cursor is None)
 
 
 class _Ours:
