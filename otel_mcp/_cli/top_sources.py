@@ -19,6 +19,9 @@ from otel_mcp._ground import names as n
 _TIMEOUT: Final = 5.0
 """Seconds for a scrape; an endpoint on this machine answers in milliseconds."""
 
+_FLUSHED: Final = 2.0
+"""Seconds: lines stand in the log within one of their being told, and its writer may be slow."""
+
 
 class Unreadable(Exception):
     """The source cannot be read; the text says which, why, and what to do."""
@@ -167,6 +170,7 @@ class Log:
             if isinstance(entry, dict):
                 self._take(entry)
         moment = time.time()
+        self._forget_silent(moment)
         rows = [_row(entry, moment - seen) for seen, entry in self._open.values()]
         return Picture(self.path, tuple(sorted(rows, key=lambda row: -row.age)))
 
@@ -199,6 +203,12 @@ class Log:
             name, generation = entry.get("connector"), entry.get("generation")
             for other in [k for k in self._open if len(k) == 4 and k[1] == name and k[3] == generation]:
                 del self._open[other]
+
+    def _forget_silent(self, moment: float) -> None:
+        """What belongs to no call has no line at its end: it is over if it was not told of again at twice its age."""
+        for key, (seen, entry) in list(self._open.items()):
+            if entry.get("id") is None and moment - seen > float(entry.get("age") or 0.0) + _FLUSHED:
+                del self._open[key]
 
 
 def _row(entry: dict[str, Any], since: float) -> Row:
