@@ -7,8 +7,8 @@ into it stands at the file's top, one line each::
     # python: 3.13
 
 ``requires`` may stand more than once. ``python`` is the newest version that the host works on; without it the newest
-at hand is taken. Tests enter what they have seen with ``table_row("signals by host", "deadline")``: the table is
-printed at the end.
+at hand is taken. A further file of the same host has the one line ``# with: hermes`` instead. Tests enter what they
+have seen with ``table_row("signals by host", "deadline")``: the table is printed at the end.
 """
 
 from __future__ import annotations
@@ -27,42 +27,55 @@ from matrix.environments import ENVS, REQUIREMENTS, ROOT, build_wheel, pip, prep
 
 HERE = Path(__file__).resolve().parent
 ON_CI = os.environ.get("CI") == "true"
-_LINE = re.compile(r"^# (requires|python): *(\S.*?) *$")
+_LINE = re.compile(r"^# (requires|python|with): *(\S.*?) *$")
 _REASON_LENGTH = 160
 
 
 @dataclass(frozen=True)
 class Host:
-    """One test file and what its environment needs."""
+    """A host's test files and what its environment needs."""
 
     name: str
-    file: Path
+    files: tuple[Path, ...]
     requirements: tuple[str, ...]
     newest: tuple[int, int] | None
 
-    @classmethod
-    def of(cls, file: Path) -> Host:
-        """Reads the lines at the file's top.
 
-        Raises:
-            ValueError: the file names no requirement; it could only ever be skipped.
-        """
-        requirements: list[str] = []
-        newest = None
-        for line in file.read_text(encoding="utf-8").splitlines():
-            found = _LINE.match(line)
-            if found is None:
-                if line.startswith("#"):
-                    continue
-                break
-            if found[1] == "requires":
-                requirements.append(found[2])
-            else:
-                major, _, minor = found[2].partition(".")
-                newest = int(major), int(minor)
-        if not requirements:
-            raise ValueError(f"{file.name} has no line '# requires: PACKAGE==VERSION' at its top")
-        return cls(file.stem.removeprefix("test_"), file, tuple(requirements), newest)
+def hosts() -> dict[str, Host]:
+    """The hosts by name, from what stands at the top of the files.
+
+    Raises:
+        ValueError: a file says neither what it requires nor whom it goes with; it could only ever be skipped.
+    """
+    heads = {file: _head(file) for file in sorted(HERE.glob("test_*.py"))}
+    found = {}
+    for file, head in heads.items():
+        if "with" in head:
+            continue
+        if "requires" not in head:
+            raise ValueError(f"{file.name} has no line '# requires: PACKAGE==VERSION' at its top, nor '# with: HOST'")
+        name = file.stem.removeprefix("test_")
+        more = [other for other, its in heads.items() if its.get("with") == [name]]
+        found[name] = Host(name, (file, *more), tuple(head["requires"]), _version(head.get("python")))
+    return found
+
+
+def _head(file: Path) -> dict[str, list[str]]:
+    head: dict[str, list[str]] = {}
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        entry = _LINE.match(line)
+        if entry is not None:
+            head.setdefault(entry[1], []).append(entry[2])
+    return head
+
+
+def _version(given: list[str] | None) -> tuple[int, int] | None:
+    if given is None:
+        return None
+    major, _, minor = given[0].partition(".")
+    return int(major), int(minor)
 
 
 def main() -> int:
@@ -72,7 +85,7 @@ def main() -> int:
     parser.add_argument("--pytest", default="", help="arguments for pytest, in one word")
     given = parser.parse_args()
     try:
-        hosts = _chosen(given.names)
+        chosen = _chosen(given.names)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -81,17 +94,17 @@ def main() -> int:
         print("No Python 3.10 to 3.13 with venv found; on Debian: apt-get install python3-venv", file=sys.stderr)
         return 2
     wheel = build_wheel(interpreters[max(interpreters)])
-    collected = [_run(host, interpreters, wheel, given.pytest.split()) for host in hosts]
+    collected = [_run(host, interpreters, wheel, given.pytest.split()) for host in chosen]
     print(results.summary(collected))
     return int(any(result.failed for result in collected))
 
 
 def _chosen(names: list[str]) -> list[Host]:
-    hosts = {host.name: host for host in map(Host.of, sorted(HERE.glob("test_*.py")))}
-    unknown = sorted(set(names) - hosts.keys())
+    known = hosts()
+    unknown = sorted(set(names) - known.keys())
     if unknown:
-        raise ValueError(f"no host is called {', '.join(unknown)}; there are {', '.join(hosts)}")
-    return [host for name, host in hosts.items() if not names or name in names]
+        raise ValueError(f"no host is called {', '.join(unknown)}; there are {', '.join(known)}")
+    return [host for name, host in known.items() if not names or name in names]
 
 
 def _run(host: Host, interpreters: dict[tuple[int, int], str], wheel: Path, extra: list[str]) -> results.Result:
@@ -108,7 +121,7 @@ def _run(host: Host, interpreters: dict[tuple[int, int], str], wheel: Path, extr
     report = ENVS / f"host-{host.name}.xml"
     report.unlink(missing_ok=True)
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHONPATH", "OTEL_"))}
-    command = [program(folder, "pytest"), "--quiet", f"--junitxml={report}", str(host.file), *extra]
+    command = [program(folder, "pytest"), "--quiet", f"--junitxml={report}", *map(str, host.files), *extra]
     code = subprocess.run(command, cwd=ROOT, check=False, stdin=subprocess.DEVNULL, env=clean).returncode
     return results.read(host.name, report, code, time.monotonic() - started)
 
