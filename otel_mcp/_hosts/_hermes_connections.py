@@ -83,7 +83,8 @@ class Connections:
         async def run_connection(task: Any, *args: Any, **kwargs: Any) -> Any:
             if not self._switch.on:
                 return await original(task, *args, **kwargs)
-            with hooks.connecting(task.name, self._reason(task.name)):
+            reason = self._reason(task.name)
+            with hooks.connecting(task.name, reason, sure=reason != "transport"):
                 try:
                     ended = await original(task, *args, **kwargs)
                 except Exception:

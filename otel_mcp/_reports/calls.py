@@ -87,9 +87,8 @@ class Call(AbstractContextManager["Call"]):
         entry = self._entry
         if entry is None:
             return n.UNKNOWN
-        if entry.orphaned:
-            return strike_cause(v.LEFT_BEHIND, in_queue=False)
-        return strike_cause(self._said or entry.last, in_queue=entry.phase == model.LOCK)
+        verdict = v.LEFT_BEHIND if entry.orphaned else self._said or entry.last
+        return strike_cause(verdict, in_queue=entry.phase == model.LOCK, root_cause=entry.cause)
 
     def limit(self, seconds: float | None, source: str = "host") -> None:
         """Tell a limit that applies to the call: seconds from now, or None for "known to be none".

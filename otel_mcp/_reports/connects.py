@@ -14,7 +14,10 @@ from otel_mcp._observe import scopes
 class Connect(AbstractContextManager["Connect"]):
     """Transports and sessions opened inside the block belong to this connector, and connect for this reason."""
 
-    def __init__(self, connector: str, reason: str | None) -> None:
+    def __init__(self, connector: str, reason: str | None, *, sure: bool) -> None:
+        if not sure:
+            with guarded("hooks", "why a connector connects"):
+                reason = ledger.connector(connector).last_end or reason
         self._scope = scopes.Connecting(connector, reason if reason in n.CONNECT_REASONS else None)
         self._token: Any = None
 
@@ -27,9 +30,12 @@ class Connect(AbstractContextManager["Connect"]):
         scopes.leave(scopes.CONNECTING, self._token)
 
 
-def connecting(connector: str, reason: str | None = None) -> Connect:
-    """Announce a connect; `reason` is one of the contract's, None where the host does not know it."""
-    return Connect(connector, reason)
+def connecting(connector: str, reason: str | None = None, *, sure: bool = True) -> Connect:
+    """Announce a connect; `reason` is one of the contract's, None where the host does not know it.
+
+    Not `sure`: what was seen of the last session's end (an HTTP 401, a session that was forgotten) goes before it.
+    """
+    return Connect(connector, reason, sure=sure)
 
 
 def state(connector: str, state: str | None) -> None:

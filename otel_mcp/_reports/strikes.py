@@ -17,17 +17,20 @@ _BY_OUTCOME: Final = {
     Outcome.ORPHANED: "transport",
     Outcome.REJECTED: "not_connected",
 }
-_BY_STATUS: Final = {"401": "auth", "403": "auth", "429": "rate_limit"}
+_BY_ROOT_CAUSE: Final = {"http_401": "auth", "http_403": "auth", "http_429": "rate_limit"}
 
 
-def strike_cause(verdict: Verdict | None, *, in_queue: bool) -> str:
-    """The cause, one of the contract's, for a failure that ended so; `in_queue`: it never got past a lock."""
+def strike_cause(verdict: Verdict | None, *, in_queue: bool, root_cause: str | None) -> str:
+    """The cause, one of the contract's, for a failure that ended so.
+
+    `in_queue` says that it never got past a lock, `root_cause` what is known to lie beneath it.
+    """
     if verdict is None:
         return n.UNKNOWN
     if verdict.outcome is Outcome.DEADLINE and in_queue:
         return "lock_wait"  # says nothing about the server: nothing was sent to it
-    if verdict.error_type in _BY_STATUS:
-        return _BY_STATUS[verdict.error_type]
+    if root_cause in _BY_ROOT_CAUSE:
+        return _BY_ROOT_CAUSE[root_cause]
     if verdict.outcome is Outcome.DISCONNECTED and verdict.error_type == v.NOT_CONNECTED:
         return v.NOT_CONNECTED
     return _BY_OUTCOME.get(verdict.outcome, n.UNKNOWN)
