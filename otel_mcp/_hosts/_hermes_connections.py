@@ -72,7 +72,8 @@ class Connections:
             try:
                 return await original(task, *args, **kwargs)
             finally:
-                self._say(task, "failed" if getattr(task, "_error", None) is not None else "closed")
+                shutdown = getattr(task, "_shutdown_event", None)
+                self._say(task, "closed" if shutdown is not None and shutdown.is_set() else "failed")
 
         return run
 

@@ -33,6 +33,10 @@ def call(server, tool, **arguments):
     told.append((server, tool, re.sub(r"[0-9]+[.][0-9]s|~[0-9]+s|in process [0-9]+", "N", answer)))
 
 def state():
+    # The agent's thread is released before the loop's thread lets go of the lock.
+    end = time.monotonic() + 10
+    while time.monotonic() < end and any(server._rpc_lock.locked() for server in hermes._servers.values()):
+        time.sleep(0.02)
     return {
         "counts": hermes._server_error_counts, "opened": sorted(hermes._server_breaker_opened_at),
         "tools": {name: [registry.get_toolset_for_tool(name), registry.get_entry(name).schema]
