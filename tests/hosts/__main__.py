@@ -41,22 +41,22 @@ class Host:
     newest: tuple[int, int] | None
 
 
-def hosts() -> dict[str, Host]:
+def hosts(folder: Path = HERE) -> dict[str, Host]:
     """The hosts by name, from what stands at the top of the files.
 
     Raises:
-        ValueError: a file says neither what it requires nor whom it goes with; it could only ever be skipped.
+        ValueError: a file would never run: it says neither what it requires nor whom it goes with, or goes with nobody.
     """
-    heads = {file: _head(file) for file in sorted(HERE.glob("test_*.py"))}
+    heads = {file: _head(file) for file in sorted(folder.glob("test_*.py"))}
     found = {}
     for file, head in heads.items():
-        if "with" in head:
-            continue
-        if "requires" not in head:
-            raise ValueError(f"{file.name} has no line '# requires: PACKAGE==VERSION' at its top, nor '# with: HOST'")
-        name = file.stem.removeprefix("test_")
-        more = [other for other, its in heads.items() if its.get("with") == [name]]
-        found[name] = Host(name, (file, *more), tuple(head["requires"]), _version(head.get("python")))
+        if "requires" in head:
+            name = file.stem.removeprefix("test_")
+            more = [other for other, its in heads.items() if its.get("with") == [name]]
+            found[name] = Host(name, (file, *more), tuple(head["requires"]), _version(head.get("python")))
+    for file, head in heads.items():
+        if "requires" not in head and head.get("with", [""])[0] not in found:
+            raise ValueError(f"{file.name} needs a line '# requires: PACKAGE==VERSION' or '# with: HOST' at its top")
     return found
 
 
