@@ -369,8 +369,12 @@ def test_a_keepalive_that_fails_in_a_call_orphans_it_and_the_next_listing_waits_
     wait_for(lambda: seen.total("otel_mcp.client.lock.waiting", labels(connector="race")) == 1)
     assert reasons(seen, "race") == ["initial", "keepalive"]
     assert seen.total("otel_mcp.client.request.active", {"mcp.method.name": "tools/call"}) == 1
+    behind = host.in_background("race", "echo", text="hello")
+    wait_for(lambda: seen.total("otel_mcp.client.lock.waiting", labels(connector="race")) == 2)
     thread.join()
-    call = last(seen)
+    behind.join()
+    call, next_one = sorted(seen.calls, key=lambda call: str(call.tool), reverse=True)
+    assert (next_one.outcome, next_one.phase, next_one.fields["lock_holder"]) == ("ok", "lock", "hang on race")
     assert (call.outcome, call.error_type, call.limit) == ("orphaned", "orphaned", 6.0)
     assert call.elapsed >= 6.0
     assert call.fields["keepalive_overlap"] is True

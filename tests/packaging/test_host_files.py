@@ -36,5 +36,5 @@ def test_a_host_has_its_requirements_its_newest_python_and_its_further_files(tmp
 @pytest.mark.parametrize("head", ["", "# with: nobody\n"])
 def test_a_file_that_would_never_run_is_an_error(tmp_path: Path, head: str) -> None:
     write(tmp_path, lonely=head)
-    with pytest.raises(ValueError, match="test_lonely.py needs a line"):
+    with pytest.raises(ValueError, match=r"test_lonely\.py needs a line"):
         hosts(tmp_path)
