@@ -46,14 +46,11 @@ class Running:
             self.verdict = {"outcome": "rejected", "error_type": "not_connected"}
 
     def tell(self) -> None:
-        """What is known by now, for whoever asks for the call's outcome."""
-        if self.verdict:
-            self.call.end(**self.verdict)
-
-    def over(self) -> None:
-        """The handler returned."""
+        """How the call ends, once nothing more is tried; its attempts say the rest."""
         if not self.runs:
             self.call.reject("breaker_open" if self.gated else "not_connected")
+        elif self.verdict:
+            self.call.end(**self.verdict)
 
 
 CURRENT: Final[ContextVar[Running | None]] = ContextVar("otel_mcp_hermes_call", default=None)
@@ -123,7 +120,7 @@ class Calls:
                 with running.call:
                     result = handler(args, **kwargs)
                     with guarded("hermes", "a call's outcome"):
-                        running.over()
+                        running.tell()
                     return result
             finally:
                 CURRENT.reset(token)
@@ -160,7 +157,6 @@ class Calls:
             except BaseException as error:
                 with guarded("hermes", "how a call ended"):
                     running.released(error, timeout, started)
-                    running.tell()
                 raise
 
         return _run_on_mcp_loop
@@ -213,10 +209,9 @@ class Calls:
         running = CURRENT.get()
         if running is None:
             return n.UNKNOWN
-        if not running.runs:
-            return "not_connected"
         if running.recovery == "auth":
             return "auth"
+        running.tell()  # Hermes counts a failure when it has given up
         return running.call.strike_cause()
 
 
