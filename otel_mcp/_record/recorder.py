@@ -13,7 +13,7 @@ from otel_mcp._ground import catalogue as c
 from otel_mcp._ground import names as n
 from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.settings import Settings
-from otel_mcp._ground.verdicts import OK, Verdict
+from otel_mcp._ground.verdicts import Verdict
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import Attempt, Call, Connector, Session
 from otel_mcp._record import events, records, spans
@@ -99,7 +99,8 @@ class Recorder:
             self.metrics.record(row, elapsed, self._operation(attempt, verdict), attempt.context)
         span = attempt.span
         if span is not None:
-            self._late_name(span, attempt, verdict)
+            if attempt.target is not None and verdict.outcome is Outcome.OK:
+                _late_name(span, attempt.session.connector, attempt.method, attempt.target, answered=True)
             spans.end_attempt(span, attempt, verdict)
 
     def _operation(self, attempt: Attempt, verdict: Verdict) -> dict[str, Any]:
@@ -137,18 +138,6 @@ class Recorder:
             attributes[n.NETWORK_TRANSPORT] = _NETWORKS[kind]
         return attributes
 
-    @staticmethod
-    def _late_name(span: Span, attempt: Attempt, verdict: Verdict) -> None:
-        """A tool that got its label by this very answer gets it into the span's name too."""
-        if attempt.target is None or verdict is not OK or not span.is_recording():
-            return
-        name = getattr(span, "name", "")
-        if isinstance(name, str) and name.endswith(n.OTHER):
-            # Given here too: without a meter provider no point has asked for the label.
-            label = ledger.labels.tool(attempt.session.connector.name, attempt.target, proven=True)
-            if label != n.OTHER:
-                span.update_name(f"{attempt.method} {label}")
-
     # --- calls ----------------------------------------------------------------------------------------------------
 
     def call_started(self, call: Call) -> None:
@@ -175,6 +164,8 @@ class Recorder:
             )
             self.metrics.record(c.CALL_DURATION, call.elapsed, attributes)
         if call.span is not None:
+            if call.own_span and call.target is not None:
+                _late_name(call.span, call.connector, "call", call.target, answered=False)
             spans.end_call(call.span, call, verdict, own=call.own_span)
         session = call.session
         kind = session.transport.kind if session is not None else None
@@ -284,6 +275,18 @@ def _session_attributes(key: tuple[Any, ...]) -> dict[str, Any]:
     if kind in _NETWORKS:
         attributes[n.NETWORK_TRANSPORT] = _NETWORKS[kind]
     return attributes
+
+
+def _late_name(span: Span, connector: Connector, first: str, target: str, *, answered: bool) -> None:
+    """A tool that got its label by this very answer gets it into the span's name too."""
+    name = getattr(span, "name", "")
+    if span.is_recording() and isinstance(name, str) and name.endswith(n.OTHER):
+        labels = ledger.labels
+        # Given here too: without a meter provider no point has asked for the label.
+        label = labels.tool(connector.name, target, proven=True) if answered else None
+        label = label or labels.known_tool(connector.name, target)
+        if label is not None and label != n.OTHER:
+            span.update_name(f"{first} {label}")
 
 
 def _links(attempt: Attempt) -> list[Any]:

@@ -103,6 +103,11 @@ class Call(AbstractContextManager["Call"]):
                 entry.armed, entry.armed_by = model.now(), source
                 calls.limits_known(entry)
 
+    def renamed(self, tool: str) -> None:
+        """The host asks for another tool than it was asked for."""
+        if self._entry is not None:
+            self._entry.target = tool
+
     def breaker(self, state: str) -> None:
         """Tell the breaker's state at the start of the call."""
         if self._entry is not None and state in n.BREAKER_STATES:
