@@ -79,11 +79,11 @@ async def test_a_refusal_of_the_tool_is_a_tool_error(servers: Servers, watched: 
 async def test_the_read_timeout_of_the_session_is_a_deadline_with_that_limit(
     servers: Servers, watched: Watched
 ) -> None:
-    hang = (await tools(odoo(servers.http(), timeout=0.5)))["hang"]
+    hang = (await tools(odoo(servers.http(), timeout=1.0)))["hang"]
     with pytest.raises(Exception, match="Timed out"):
         await hang.ainvoke({})
     call = watched.call()
-    assert (call["outcome"], call["limit"], call["limit_source"], call["phase"]) == ("deadline", 0.5, "sdk", "wait")
+    assert (call["outcome"], call["limit"], call["limit_source"], call["phase"]) == ("deadline", 1.0, "sdk", "wait")
 
 
 async def test_a_server_that_dies_disconnects_the_call_and_the_next_one_is_well(
@@ -152,7 +152,7 @@ async def test_a_tool_loaded_without_a_name_is_named_by_its_target(servers: Serv
 
 
 async def _story(servers: Servers) -> list[tuple[str, str]]:
-    loaded = await tools(odoo(servers.http(), timeout=0.5, handle_tool_errors=False))
+    loaded = await tools(odoo(servers.http(), timeout=1.0, handle_tool_errors=False))
     asked = {"echo": {"text": "hello"}, "reject": {}, "rpc_error": {"code": 408}, "hang": {}}
     return [await told(lambda name=name, given=given: loaded[name].ainvoke(given)) for name, given in asked.items()]
 

@@ -63,11 +63,11 @@ async def test_a_refusal_of_the_tool_is_a_tool_error(servers: Servers, watched: 
 
 
 async def test_the_session_timeout_is_a_deadline_with_that_limit(servers: Servers, watched: Watched) -> None:
-    async with odoo(servers.stdio(), 0.4) as server:
+    async with odoo(servers.http(), 1.0) as server:
         with pytest.raises(Exception, match=r"(?i)timed out"):
             await server.call_tool("hang", {})
     call = watched.call()
-    assert (call["outcome"], call["limit"], call["limit_source"], call["phase"]) == ("deadline", 0.4, "sdk", "wait")
+    assert (call["outcome"], call["limit"], call["limit_source"], call["phase"]) == ("deadline", 1.0, "sdk", "wait")
 
 
 async def test_retries_of_the_host_are_attempts_of_one_call_and_its_sleep_is_back_off(
@@ -87,7 +87,7 @@ async def test_a_deadline_that_is_tried_again_in_a_session_of_its_own_is_an_unsa
     servers: Servers, watched: Watched
 ) -> None:
     server_process = servers.http(Fault("silent", tool="commit", times=1))
-    async with odoo(server_process, 0.5, max_retry_attempts=1, retry_backoff_seconds_base=0.01) as server:
+    async with odoo(server_process, 1.0, max_retry_attempts=1, retry_backoff_seconds_base=0.01) as server:
         await server.call_tool("commit", {})
     (call,) = watched.lines("call")
     assert (call["outcome"], call["attempt_outcomes"], call["retry_unsafe"]) == ("ok", ["deadline", "ok"], True)
@@ -152,9 +152,9 @@ async def test_a_reconnect_that_the_manager_is_asked_for_says_so(servers: Server
 
 
 async def _story(servers: Servers) -> list[tuple[str, str]]:
-    server = odoo(servers.stdio(), 0.5, max_retry_attempts=1, retry_backoff_seconds_base=0.01)
+    server = odoo(servers.stdio(), 20.0, max_retry_attempts=1, retry_backoff_seconds_base=0.01)
     heard = []
-    async with odoo(servers.http(), 0.5, max_retry_attempts=1, retry_backoff_seconds_base=0.01) as remote:
+    async with odoo(servers.http(), 1.0, max_retry_attempts=1, retry_backoff_seconds_base=0.01) as remote:
         for tool, given in (("echo", {"text": "hello"}), ("reject", {}), ("hang", {})):
             heard.append(await told(lambda tool=tool, given=given: remote.call_tool(tool, given)))
     await server.connect()
