@@ -20,7 +20,10 @@ from harness.telling import told
 from harness.waiting import await_for
 from harness.watching import Watched, watching
 
-pytestmark = pytest.mark.anyio
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.filterwarnings("ignore:Use `streamable_http_client`:DeprecationWarning"),  # of the host, on mcp 1.x
+]
 
 
 def odoo(server: StdioServer | HttpServer, timeout: float = 20.0, **options: Any) -> Any:
