@@ -12,7 +12,7 @@ from otel_mcp import hooks
 from otel_mcp._ground import guard
 from otel_mcp._ground import names as n
 from otel_mcp._ground.patching import Switch
-from otel_mcp._ledger.model import BACKOFF, now
+from otel_mcp._ledger.model import BACKOFF, CONNECT, now
 from otel_mcp._observe import calls, scopes, sessions
 
 
@@ -136,7 +136,16 @@ class Announced(AbstractAsyncContextManager[Any]):
 
 
 def backs_off() -> None:
-    """The host sleeps before it tries the call of this context again."""
+    """The host sleeps before it tries the call of this context again; its next attempt ends the phase."""
+    _enter(BACKOFF)
+
+
+def reconnects() -> None:
+    """The host connects again before it tries the call of this context again; its next attempt ends the phase."""
+    _enter(CONNECT)
+
+
+def _enter(phase: str) -> None:
     call = calls.CURRENT.get()
     if call is not None and not call.ended:
-        call.enter(BACKOFF, now())
+        call.enter(phase, now())
