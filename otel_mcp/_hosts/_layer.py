@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from otel_mcp import hooks
-from otel_mcp._ground import guard
+from otel_mcp._ground import guard, targets
 from otel_mcp._ground import names as n
 from otel_mcp._ground.patching import Switch
+from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import BACKOFF, CONNECT, now
 from otel_mcp._observe import calls, scopes, sessions
 
@@ -149,3 +150,18 @@ def _enter(phase: str) -> None:
     call = calls.CURRENT.get()
     if call is not None and not call.ended:
         call.enter(phase, now())
+
+
+def target_name(*, command: str | None = None, args: Iterable[Any] = (), url: str | None = None) -> str | None:
+    """What a session on this target is called where nobody gives a name: for hosts that have none."""
+    if url:
+        return ledger.name_target(targets.safe_url(url), None, targets.from_url(url), None)
+    if command:
+        words = [str(word) for word in args]
+        return ledger.name_target(" ".join([command, *words]), None, targets.from_command(command, words), None)
+    return None
+
+
+def not_sent(call: hooks.Call, error: BaseException | None) -> bool:
+    """Whether the host failed before it asked a session: then the call is `rejected`. A time limit is none of that."""
+    return isinstance(error, Exception) and call.attempts == 0 and not isinstance(error, TimeoutError)

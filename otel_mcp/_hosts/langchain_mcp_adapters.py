@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from otel_mcp import hooks
+from otel_mcp._ground import verdicts as v
 from otel_mcp._ground.patching import Patch, Switch
 from otel_mcp._hosts import _layer
 
@@ -38,7 +39,12 @@ class _Reported:
             if not isinstance(server, str) or server == _UNNAMED:
                 return await chain(request)
             with hooks.call(server, tool=request.name) as self._call:
-                return await chain(request)
+                try:
+                    return await chain(request)
+                except Exception as error:
+                    if _layer.not_sent(self._call, error):
+                        self._call.reject(v.NOT_CONNECTED)
+                    raise
 
         return ask
 

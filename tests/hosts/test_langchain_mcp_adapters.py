@@ -99,7 +99,7 @@ async def test_a_server_that_dies_disconnects_the_call_and_the_next_one_is_well(
     ]
 
 
-async def test_a_server_that_cannot_be_reached_fails_the_call_in_its_connect(
+async def test_a_server_that_cannot_be_reached_rejects_the_call_in_its_connect(
     servers: Servers, watched: Watched
 ) -> None:
     server = servers.http()
@@ -109,7 +109,7 @@ async def test_a_server_that_cannot_be_reached_fails_the_call_in_its_connect(
         await echo.ainvoke({"text": "hello"})
     call = watched.call()
     assert (call["connector"], call["tool"], call["attempts"], call["phase"]) == ("odoo", "echo", 0, "connect")
-    assert call["bucket"] == "error"
+    assert (call["outcome"], call["error_type"]) == ("rejected", "not_connected")
     first, *_, last = watched.lines("connect")
     assert first["outcome"] == "ok"
     assert (last["connector"], last["outcome"] == "ok") == ("odoo", False)
