@@ -22,6 +22,8 @@ from otel_mcp._sdk import clocks, link
 CLAIM: Final[ContextVar[Attempt | None]] = ContextVar("otel_mcp_attempt", default=None)
 """The attempt whose request is being handed to the SDK in this context. On 2.x its span replaces the SDK's."""
 
+_SAME_LIMIT: Final = 0.05
+"""Seconds, and share of the limit: a scope is entered a little before or after the limit is told."""
 _HANDSHAKES: Final = frozenset({n.INITIALIZE, n.DISCOVER})
 
 
@@ -116,8 +118,16 @@ def _note_limits(attempt: Attempt, limit: float | None) -> None:
         left = attempt.deadline - clocks.loop_time()
         if math.isfinite(left):
             attempt.caller_limit = left
-            call.limits["caller"] = left + attempt.started - call.started
+            seconds = left + attempt.started - call.started
+            if not _is_told(call, seconds):
+                call.limits["caller"] = seconds
     calls.limits_known(call)
+
+
+def _is_told(call: Call, seconds: float) -> bool:
+    """Whether an anyio scope is how a layer above enforces the limit it has told: one clock, not two."""
+    told = call.limits.get("host") or call.limits.get("guard")
+    return told is not None and abs(seconds - told) <= max(_SAME_LIMIT, told * _SAME_LIMIT)
 
 
 def _outgoing(major: Major, request: Any, attempt: Attempt) -> Any:
