@@ -166,8 +166,7 @@ class Call(AbstractContextManager["Call"]):
         last = entry.last
         if isinstance(error, TimeoutError) or (sys.version_info < (3, 11) and isinstance(error, asyncio.TimeoutError)):
             seconds, source = entry.limit
-            fired = last.limit_source if last is not None else None
-            source = fired if fired in entry.limits else source or "host"
+            source = last.limit_source if last is not None and last.limit_source else source or "host"
             return Verdict(Outcome.DEADLINE, v.TIMEOUT, limit=entry.limits.get(source, seconds), limit_source=source)
         if last is not None and last.outcome is not Outcome.OK:
             return last

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import math
 import sys
@@ -118,16 +119,27 @@ def _note_limits(attempt: Attempt, limit: float | None) -> None:
         left = attempt.deadline - clocks.loop_time()
         if math.isfinite(left):
             attempt.caller_limit = left
-            seconds = left + attempt.started - call.started
-            if not _is_told(call, seconds):
-                call.limits["caller"] = seconds
+            if _told_by(attempt, left) is None:
+                call.limits["caller"] = left + attempt.started - call.started
     calls.limits_known(call)
 
 
-def _is_told(call: Call, seconds: float) -> bool:
-    """Whether an anyio scope is how a layer above enforces the limit it has told: one clock, not two."""
-    told = call.limits.get("host") or call.limits.get("guard")
-    return told is not None and abs(seconds - told) <= max(_SAME_LIMIT, told * _SAME_LIMIT)
+def _told_by(attempt: Attempt, seconds: float | None) -> str | None:
+    """Who of the layers above told this limit and enforces it with the caller's tools: one clock, not two.
+
+    `seconds` are from the start of the attempt, or as `wait_for` was given them.
+    """
+    call = attempt.call
+    if call is None or seconds is None:
+        return None
+    before = attempt.started - (call.armed if call.armed is not None else call.started)
+    for source in ("host", "guard"):
+        told = call.limits.get(source)
+        if told is not None:
+            near = max(_SAME_LIMIT, told * _SAME_LIMIT)
+            if abs(seconds + before - told) <= near or abs(seconds - told) <= near:
+                return source
+    return None
 
 
 def _outgoing(major: Major, request: Any, attempt: Attempt) -> Any:
@@ -206,6 +218,10 @@ def judge(attempt: Attempt, error: BaseException) -> Verdict:
         if cut is not None:
             facts.caller_limit_fired = True
             facts.deadline = cut.limit
+            source = _told_by(attempt, cut.limit)
+            if source is not None and attempt.call is not None:
+                told = attempt.call.limits[source]
+                return dataclasses.replace(v.of_exception(error, facts), limit=told, limit_source=source)
         elif attempt.call is not None:
             return _cut_from_above(attempt.call) or v.of_exception(error, facts)
     return v.of_exception(error, facts)
