@@ -13,7 +13,7 @@ from otel_mcp._ground import guard, targets
 from otel_mcp._ground import names as n
 from otel_mcp._ground.patching import Switch
 from otel_mcp._ledger.ledger import ledger
-from otel_mcp._ledger.model import BACKOFF, CONNECT, now
+from otel_mcp._ledger.model import BACKOFF, CONNECT, Call, now
 from otel_mcp._observe import calls, scopes, sessions
 
 
@@ -165,3 +165,11 @@ def target_name(*, command: str | None = None, args: Iterable[Any] = (), url: st
 def not_sent(call: hooks.Call, error: BaseException | None) -> bool:
     """Whether the host failed before it asked a session: then the call is `rejected`. A time limit is none of that."""
     return isinstance(error, Exception) and call.attempts == 0 and not isinstance(error, TimeoutError)
+
+
+def limited(call: Call | None, seconds: float | None) -> None:
+    """The host starts its clock for the next try of this call."""
+    if call is not None and not call.ended and seconds:
+        call.limits["host"] = float(seconds)
+        call.armed, call.armed_by = now(), "host"
+        calls.limits_known(call)
