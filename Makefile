@@ -16,7 +16,7 @@ demo: .envs/demo/installed  ## one of each fault, watched live for about 40 seco
 	$(PYTHON) -m venv .envs/demo
 	.envs/demo/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	.envs/demo/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps .
-	.envs/demo/bin/python -m pip install --quiet --disable-pip-version-check ".[demo]"
+	.envs/demo/bin/python -m pip install --quiet --disable-pip-version-check ".[demo,report]"
 	touch $@
 
 test:  ## ruff, mypy and the suite on the built wheel: three SDKs on the newest Python here, two on the oldest

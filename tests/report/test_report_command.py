@@ -18,7 +18,7 @@ FINDING = [
 
 def report(*arguments: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "otel_mcp._report", *map(str, arguments)],
+        [sys.executable, "-m", "otel_mcp", "report", *map(str, arguments)],
         cwd=ROOT, capture_output=True, text=True, timeout=120,
         env={"PATH": "/usr/bin", "COLUMNS": "160", **(env or {})},
     )  # fmt: skip
@@ -125,7 +125,7 @@ def test_a_page_takes_the_place_of_the_terminal(log: Path, tmp_path: Path) -> No
 
 
 def test_a_reader_that_goes_away_is_no_fault(log: Path) -> None:
-    command = f"{sys.executable} -m otel_mcp._report {log} --json | true; echo ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m otel_mcp report {log} --json | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
         ["/bin/bash", "-c", command],
         cwd=ROOT, capture_output=True, text=True, timeout=120,
