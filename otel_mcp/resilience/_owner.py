@@ -120,6 +120,9 @@ class Owner:
                     break
                 reason = connection.reason if connection.ready_at is None else connection.end_reason or "unknown"
                 reason, delay = await self._after(connection, reason)
+        except Exception:
+            # A fault of ours: the connector closes and its calls are rejected, instead of waiting for nobody.
+            logger.exception("connector %r: its owner stopped", self.name)
         finally:
             self._enter("closed")
             self._closing = True
