@@ -6,10 +6,15 @@ import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from harness.servers import Servers, servers_in
 from otel_mcp._ground import guard
+
+# A busy machine is no reason to fail: how long an example takes is not what these tests are about.
+hypothesis.settings.register_profile("suite", deadline=None, database=None)
+hypothesis.settings.load_profile("suite")
 
 DETACH_FAILED = "Failed to detach context"
 
