@@ -250,6 +250,8 @@ class Attempt:
     overlaps: list[int] = field(default_factory=list)
     next_report: float = 0.0
     uri: str | None = None
+    description: str | None = None
+    """What an error said; kept only where content is captured."""
 
 
 @dataclass(slots=True, eq=False)

@@ -184,8 +184,8 @@ def end_connect(span: Span, session: Session, verdict: Verdict) -> None:
     span.end()
 
 
-def _mark_error(span: Span) -> None:
+def _mark_error(span: Span, description: str | None = None) -> None:
     from opentelemetry.trace import Status, StatusCode
 
-    # No description: it would carry a server's text, which is content.
-    span.set_status(Status(StatusCode.ERROR))
+    # A description would carry a server's text, which is content: there is none unless somebody asked for it.
+    span.set_status(Status(StatusCode.ERROR, description))

@@ -18,7 +18,7 @@ from otel_mcp._ground.patching import Switch
 from otel_mcp._ground.verdicts import Facts, Verdict
 from otel_mcp._ledger.model import CONNECTING, VALIDATE, Attempt, Call, Session, now
 from otel_mcp._observe import attempts, calls, scopes, sessions
-from otel_mcp._sdk import clocks, link
+from otel_mcp._sdk import clocks, content, link
 
 CLAIM: Final[ContextVar[Attempt | None]] = ContextVar("otel_mcp_attempt", default=None)
 """The attempt whose request is being handed to the SDK in this context. On 2.x its span replaces the SDK's."""
@@ -102,6 +102,8 @@ def begin(session: Session, method: str, params: Any, key: Any, limit: float | N
         probe = None
     uri = str(getattr(params, "uri", "")) or None if method == n.RESOURCES_READ else None
     attempt = attempts.begin(session, method, target, key, limit, call, probe=probe, hidden=hidden, uri=uri)
+    if content.wanted(attempt):
+        content.asked(attempt, params)
     attempt.within = around if hidden else None
     attempt.handled_before = sys.exc_info()[1]
     attempt.deadline = clocks.anyio_deadline()
@@ -156,6 +158,8 @@ def _succeeded(major: Major, attempt: Attempt, request: Any, result: Any) -> Non
     try:
         method, params = major.describe(request)
         major.learn(attempt.session, method, params, result)
+        if content.wanted(attempt):
+            content.answered(attempt, result)
         answered(attempt, major.verdict(method, result))
     except Exception as error:  # noqa: BLE001 - the caller gets its result whatever happens here
         guard.caught("requests", "the end of one request", error)
@@ -187,6 +191,8 @@ def _fail(attempt: Attempt, error: BaseException) -> None:
     verdict = judge(attempt, error)
     if verdict.outcome is Outcome.ERROR and verdict.code is not None:
         session.heard(now())
+    if content.wanted(attempt):
+        content.failed(attempt, error)
     if attempt.method in _HANDSHAKES and session.state == CONNECTING:
         session.handshake_verdict = verdict
     attempts.end(attempt, verdict)
