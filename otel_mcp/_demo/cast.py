@@ -64,6 +64,12 @@ CAST = (
     Role("builds", "dies", (Job("echo", 1.0, 10.0), Job("echo", 1.0, 10.0), Job("die", 1.0, 10.0, {"code": 3}))),
 )
 
+CAREFUL = (
+    Role("crm-careful", "hangs, breaker", (Job("echo", 0.5, None), *[Job("hang", 0.5, None)] * 5)),
+    Role("builds-careful", "dies, reconnects", (Job("echo", 1.0, None), Job("die", 1.0, None, {"code": 3}))),
+)
+"""The connectors of the second agent, which stands behind `otel_mcp.resilience`."""
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -72,9 +78,9 @@ class Stage:
     folder: Path
     urls: dict[str, str]
 
-    def config(self) -> dict[str, Any]:
-        """The agent's configuration file."""
-        return {"mcpServers": {role.name: {**self._target(role), **_jobs(role)} for role in CAST}}
+    def config(self, cast: tuple[Role, ...] = CAST) -> dict[str, Any]:
+        """An agent's configuration file."""
+        return {"mcpServers": {role.name: {**self._target(role), **_jobs(role)} for role in cast}}
 
     def connectors(self) -> str:
         """``OTEL_MCP_CONNECTORS``: what we call each of them; only the demo's servers all run the same program."""
@@ -119,6 +125,7 @@ def staged(folder: Path, environment: dict[str, str]) -> Iterator[Stage]:
                 urls[role.name] = _address(process)
         stage = Stage(folder, urls)
         (folder / "agent.json").write_text(json.dumps(stage.config(), indent=2))
+        (folder / "careful_agent.json").write_text(json.dumps(stage.config(CAREFUL), indent=2))
         yield stage
 
 

@@ -1,4 +1,4 @@
-"""``otel-mcp demo``: misbehaving servers, an agent that knows nothing of this package, and what can be seen of it."""
+"""``otel-mcp demo``: misbehaving servers, an agent that knows nothing of us and one that does, and what is seen."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from otel_mcp._demo import agent, history, report
-from otel_mcp._demo.cast import CAST, Stage, import_path, staged
+from otel_mcp._demo import agent, careful_agent, history, report
+from otel_mcp._demo.cast import CAREFUL, CAST, Stage, import_path, staged
 from otel_mcp._demo.screen import live
 from otel_mcp._demo.watch import Endpoint
 
@@ -48,7 +48,11 @@ def run(given: argparse.Namespace) -> int:
     if given.history is not None:
         return history.run(folder / "history.jsonl", given.history)
     log = folder / "calls.jsonl"
-    with staged(folder, _environment()) as stage, _agent(stage, log, given.seconds) as process:
+    with (
+        staged(folder, _environment()) as stage,
+        _agent(stage, agent.__file__, log, given.seconds) as process,
+        _agent(stage, careful_agent.__file__, log, given.seconds),
+    ):
         _watch(stage, process, log, given.seconds)
     print()
     events = report.read(log)
@@ -67,19 +71,21 @@ def _environment() -> dict[str, str]:
 
 
 @contextmanager
-def _agent(stage: Stage, log: Path, seconds: float) -> Iterator[subprocess.Popen[bytes]]:
-    """The agent, told by its environment alone to be watched."""
-    (stage.folder / "targets").mkdir(exist_ok=True)
+def _agent(stage: Stage, program: str, log: Path, seconds: float) -> Iterator[subprocess.Popen[bytes]]:
+    """An agent, told by its environment alone to be watched."""
+    name = Path(program).stem
+    targets = stage.folder / f"targets-{name}"
+    targets.mkdir(exist_ok=True)
     watched = {
         "OTEL_MCP_ENABLED": "true",
         "OTEL_MCP_CALL_LOG": str(log),
         "OTEL_MCP_CONNECTORS": stage.connectors(),
         "OTEL_MCP_STILL_WAITING": str(STILL_WAITING),
-        "OTEL_MCP_TARGETS": str(stage.folder / "targets"),
-        "OTEL_SERVICE_NAME": "demo-agent",
+        "OTEL_MCP_TARGETS": str(targets),
+        "OTEL_SERVICE_NAME": f"demo-{name.replace('_', '-')}",
     }
-    command = [sys.executable, str(agent.__file__), str(stage.folder / "agent.json"), "--seconds", str(seconds)]
-    with (stage.folder / "agent.log").open("wb") as output:
+    command = [sys.executable, program, str(stage.folder / f"{name}.json"), "--seconds", str(seconds)]
+    with (stage.folder / f"{name}.log").open("wb") as output:
         environment = {**_environment(), **watched}
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
@@ -92,20 +98,21 @@ def _agent(stage: Stage, log: Path, seconds: float) -> Iterator[subprocess.Popen
 
 def _watch(stage: Stage, process: subprocess.Popen[bytes], log: Path, seconds: float) -> None:
     """Shows what the endpoint says until the agent has ended, its time is long over, or the user has seen enough."""
-    endpoint = Endpoint(stage.folder / "targets")
+    endpoint = Endpoint(stage.folder / f"targets-{Path(agent.__file__).stem}")
+    careful = Endpoint(stage.folder / f"targets-{Path(careful_agent.__file__).stem}")
     end = time.monotonic() + seconds
     announced = False
     try:
-        with live({role.name: role.plot for role in CAST}) as draw:
+        with live({role.name: role.plot for role in (*CAST, *CAREFUL)}) as draw:
             while process.poll() is None and time.monotonic() < end + _EXIT_LIMIT:
                 rows = endpoint.rows()
                 if endpoint.url is not None and not announced:
                     announced = True
-                    print(f"An agent works with {len(CAST)} MCP servers for {seconds:g} s.")
+                    print(f"Two agents work with {len(CAST)} and {len(CAREFUL)} MCP servers for {seconds:g} s.")
                     print(f"endpoint  {endpoint.url}")
                     print(f"call log  {log}", flush=True)
                 if rows is not None:
-                    draw(rows, max(0.0, end - time.monotonic()))
+                    draw({**rows, **(careful.rows() or {})}, max(0.0, end - time.monotonic()))
                 time.sleep(_REDRAW)
     except KeyboardInterrupt:
         return

@@ -17,7 +17,7 @@ from harness.package import environment
 from harness.real_parts import start_file
 from harness.waiting import wait_for
 from otel_mcp._demo import report
-from otel_mcp._demo.cast import CAST
+from otel_mcp._demo.cast import CAREFUL, CAST
 from otel_mcp._demo.server.counts import total
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("demo")]
@@ -79,7 +79,7 @@ def test_the_endpoint_has_all_eight_outcomes_of_every_connector_while_it_runs(de
         } == OUTCOMES
 
 
-@pytest.mark.parametrize("name", [role.name for role in CAST])
+@pytest.mark.parametrize("name", [role.name for role in (*CAST, *CAREFUL)])
 def test_the_log_has_each_call_that_reached_the_server_once(demo: Finished, name: str) -> None:
     recorded = Counter(
         call["tool"] for call in demo.log("call") if call["connector"] == name and call["sent"] is not False
@@ -112,18 +112,32 @@ def test_every_process_of_the_dying_server_is_one_connect_in_the_log(demo: Finis
 def test_the_printed_table_is_what_the_servers_counted(demo: Finished) -> None:
     table = demo.output.partition("Calls by connector and outcome")[2].partition("Where the deadlines fell")[0]
     rows = {line.split()[0]: line.split() for line in table.splitlines() if line.strip()}
-    for role in CAST:
+    for role in (*CAST, *CAREFUL):
         asked = sum(tool["asked"] for tool in demo.counts(role.name)["tools"].values())
-        assert rows[role.name][1] == str(asked)
+        refused = sum(call["connector"] == role.name and call["outcome"] == "rejected" for call in demo.log("call"))
+        assert rows[role.name][1] == str(asked + refused)
     assert rows["calendar"][3] == str(demo.counts("calendar")["tools"]["reject"]["tool_error"])
 
 
 def test_it_says_of_each_fault_what_to_do_next(demo: Finished) -> None:
     steps = [line for line in demo.output.splitlines() if line.startswith("- ")]
-    assert {step[2:].partition(":")[0] for step in steps} == {role.name for role in CAST} - {"files"}
+    assert {step[2:].partition(":")[0] for step in steps} == {role.name for role in (*CAST, *CAREFUL)} - {"files"}
     assert any(step.startswith("- billing: a call of hang was open for") for step in steps)
     assert any(step.startswith("- search:") and "slow, not dead" in step for step in steps)
     assert any(step.startswith("- builds:") and "exit code was 3" in step for step in steps)
+
+
+def test_the_careful_agent_is_refused_by_its_breaker_and_comes_back_to_a_server_that_dies(demo: Finished) -> None:
+    assert "Traceback" not in (demo.folder / "careful_agent.log").read_text()
+    calls = [call for call in demo.log("call") if call["connector"] == "crm-careful"]
+    refused = [call for call in calls if call["outcome"] == "rejected"]
+    assert refused
+    assert {(call["error_type"], call["sent"], call["attempts"]) for call in refused} == {("breaker_open", False, 0)}
+    opened = [event for event in demo.log("breaker") if event["to"] == "open"]
+    assert opened[0]["strikes"]["deadline"] >= 2
+    reasons = [event["reason"] for event in demo.log("connect") if event["connector"] == "builds-careful"]
+    assert reasons[0] == "initial"
+    assert set(reasons[1:]) == {"transport"}
 
 
 def test_a_report_on_nothing_says_so(tmp_path: Path) -> None:
