@@ -85,9 +85,9 @@ def test_a_reset_disconnects_the_caller_in_the_sessions_own_task(http: HttpServe
 def test_an_answer_that_is_none_disconnects_or_is_waited_for(fault: str, http: HttpServer, table_row: TableRow) -> None:
     table_row("outcomes", NO_ANSWER[fault])
     seen = run_watched(calling(http.target, fault))
-    expected = deadline("sdk", LIMIT, "stream_ended") if MAJOR == 1 else CLOSED.of(cause="stream_ended")
-    check(seen, fault, expected)
-    faults(seen, "stream_ended", 1)
+    cause = "reset" if fault == "drop" else "stream_ended"
+    check(seen, fault, deadline("sdk", LIMIT, cause) if MAJOR == 1 else CLOSED.of(cause=cause))
+    faults(seen, cause, 1)
 
 
 def test_a_session_that_the_server_forgot_has_expired(module_servers: Servers, table_row: TableRow) -> None:

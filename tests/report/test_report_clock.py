@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_logs import NOON, call, cut, report_of
+from report.report_logs import NOON, call, cut, report_of
 
 from otel_mcp._report import clock
 from otel_mcp._report.errors import BadOption

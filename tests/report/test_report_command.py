@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from report_logs import NOON, call, cut, event, spread, write
+from report.report_logs import NOON, call, cut, event, spread, write
 
 ROOT = Path(__file__).parents[2]
 FINDING = [

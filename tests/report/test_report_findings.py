@@ -5,7 +5,7 @@ from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
-from report_logs import NOON, call, cut, event, of_kind, report_of, spread
+from report.report_logs import NOON, call, cut, event, of_kind, report_of, spread
 
 MIDNIGHT = NOON.replace(hour=0)
 

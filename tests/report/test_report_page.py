@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_logs import NOON, call, cut, event, report_of, spread
+from report.report_logs import NOON, call, cut, event, report_of, spread
 
 from otel_mcp._report import page
 from otel_mcp._report.model import Report

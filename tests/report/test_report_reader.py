@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from report_logs import NOON, at, call, cut, event, report_of, spread, write
+from report.report_logs import NOON, at, call, cut, event, report_of, spread, write
 
 from otel_mcp._report import files
 from otel_mcp._report.build import report_for

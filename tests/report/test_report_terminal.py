@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 
 import pytest
-from report_logs import NOON, call, cut, report_of
+from report.report_logs import NOON, call, cut, report_of
 from rich.console import Console
 
 from otel_mcp._report import terminal

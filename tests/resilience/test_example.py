@@ -10,6 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from harness.package import environment
+
 NIGHTLY = Path(__file__).parents[2] / "examples" / "unattended" / "nightly.py"
 RUN = 20.0
 
@@ -21,6 +23,7 @@ def nightly(fault: str) -> tuple[int, list[str]]:
         text=True,
         timeout=120,
         check=False,
+        env=environment(),
     )
     assert done.stdout, done.stderr
     return done.returncode, done.stdout.splitlines()
