@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from otel_mcp._ground import names as n
 from otel_mcp._ground.outcomes import OUTCOMES, Outcome
+from otel_mcp._ground.verdicts import http_cause
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -184,6 +185,12 @@ class Call:
                 best = (seconds, source)
         return best
 
+    @property
+    def root_cause(self) -> str | None:
+        """What is known by now to lie beneath a failure, the open attempt included."""
+        attempt = self.current
+        return self.cause or (attempt.root_cause if attempt is not None and not attempt.ended else None)
+
     def longest_phase(self) -> str:
         """The phase that took the largest part of the time so far."""
         if not self.phase_time:
@@ -252,6 +259,13 @@ class Attempt:
     uri: str | None = None
     description: str | None = None
     """What an error said; kept only where content is captured."""
+
+    @property
+    def root_cause(self) -> str | None:
+        """What is known by now to lie beneath its failure: of the request itself, or of the transport's end."""
+        transport = self.session.transport
+        status = self.http_status or (transport.http_status if transport.failed is not None else None)
+        return http_cause(status) if status is not None else self.cause or transport.failed
 
 
 @dataclass(slots=True, eq=False)

@@ -78,6 +78,7 @@ def end(call: Call, verdict: Verdict) -> None:
         if attempt is not None and not attempt.ended:
             # Given up in another thread than the request's: it ends as soon as that thread learns of it.
             call.outcomes.append(verdict.outcome.value)
+            call.cause = call.root_cause
     moment = now()
     if call.orphaned:
         verdict = LEFT_BEHIND

@@ -88,7 +88,7 @@ class Call(AbstractContextManager["Call"]):
         if entry is None:
             return n.UNKNOWN
         verdict = v.LEFT_BEHIND if entry.orphaned else self._said or entry.last
-        return strike_cause(verdict, in_queue=entry.phase == model.LOCK, root_cause=entry.cause)
+        return strike_cause(verdict, in_queue=entry.phase == model.LOCK, root_cause=entry.root_cause)
 
     def limit(self, seconds: float | None, source: str = "host") -> None:
         """Tell a limit that applies to the call: seconds from now, or None for "known to be none".

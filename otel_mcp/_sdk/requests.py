@@ -229,18 +229,18 @@ def judge(attempt: Attempt, error: BaseException) -> Verdict:
                 told = attempt.call.limits[source]
                 return dataclasses.replace(v.of_exception(error, facts), limit=told, limit_source=source)
         elif attempt.call is not None:
-            return _cut_from_above(attempt.call) or v.of_exception(error, facts)
+            return _cut_from_above(attempt, attempt.call) or v.of_exception(error, facts)
     return v.of_exception(error, facts)
 
 
-def _cut_from_above(call: Call) -> Verdict | None:
+def _cut_from_above(attempt: Attempt, call: Call) -> Verdict | None:
     """A layer above ran out of time: it may have ended the call already, from another thread."""
     if call.verdict is not None:
         return call.verdict if call.verdict.outcome is Outcome.DEADLINE else None
     found = call.ran_out(now())
     if found is None:
         return None
-    return Verdict(Outcome.DEADLINE, v.TIMEOUT, limit=found[0], limit_source=found[1])
+    return Verdict(Outcome.DEADLINE, v.TIMEOUT, cause=attempt.root_cause, limit=found[0], limit_source=found[1])
 
 
 def is_cancellation(error: BaseException) -> bool:

@@ -296,9 +296,9 @@ def test_a_forgotten_session_is_reconnected_for_that_reason_and_the_call_succeed
 
 @pytest.mark.parametrize(
     ("status", "strike", "reason"),
-    [(401, "auth", "auth"), (429, "rate_limit", "transport"), (503, "transport", "transport")],
+    [(401, "auth", "auth"), (429, "rate_limit", "transport"), (503, "deadline", "transport")],
 )
-def test_an_http_status_that_ends_the_transport_is_the_cause_of_orphan_strike_and_reconnect(
+def test_an_http_status_that_ends_the_transport_is_the_cause_of_deadline_strike_and_reconnect(
     host: Host, servers: Servers, seen: testing.Capture, table_row: Row, status: int, strike: str, reason: str
 ) -> None:
     table_row(SIGNALS, "HTTP status as the cause")
@@ -306,7 +306,7 @@ def test_an_http_status_that_ends_the_transport_is_the_cause_of_orphan_strike_an
     host.call("web", "echo", text="hello")
     call = last(seen)
     cause = "http_5xx" if status == 503 else f"http_{status}"
-    assert (call.outcome, call.cause, call.limit) == ("orphaned", cause, LIMIT)
+    assert (call.outcome, call.cause, call.limit) == ("deadline", cause, LIMIT)
     assert strikes(seen, "web") == {strike: 1}
     wait_for(lambda: reasons(seen, "web") == ["initial", reason])
 
