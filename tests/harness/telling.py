@@ -16,3 +16,12 @@ async def told(call: Callable[[], Awaitable[Any]]) -> tuple[str, str]:
     except Exception as error:
         return f"raised {type(error).__module__}.{type(error).__qualname__}", _CHANGING.sub("…", str(error))
     return type(result).__qualname__, _CHANGING.sub("…", repr(result))
+
+
+def told_at_once(call: Callable[[], Any]) -> tuple[str, str]:
+    """``told`` for a host that blocks its caller."""
+    try:
+        result = call()
+    except Exception as error:
+        return f"raised {type(error).__module__}.{type(error).__qualname__}", _CHANGING.sub("…", str(error))
+    return type(result).__qualname__, _CHANGING.sub("…", repr(result))
