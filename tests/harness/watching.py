@@ -79,14 +79,14 @@ def watching(call_log: Path, **environ: str) -> Iterator[Watched]:
     spans, metrics = InMemorySpanExporter(), InMemoryMetricReader()
     tracer_provider, meter_provider = TracerProvider(), MeterProvider([metrics])
     tracer_provider.add_span_processor(SimpleSpanProcessor(spans))
-    guard.reraise = True
+    raised, guard.reraise = guard.reraise, True
     otel_mcp.instrument(tracer_provider=tracer_provider, meter_provider=meter_provider)
     watched = Watched(call_log, spans, metrics)
     try:
         yield watched
     finally:
         watched.finish()
-        guard.reraise = False
+        guard.reraise = raised
         ledger.reset()
         for name, value in before.items():
             if value is None:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from harness.signals import TABLE
 from harness.watching import Watched, watching
+
+
+@pytest.fixture(autouse=True)
+def seen_signals(request: pytest.FixtureRequest, table_row: Callable[[str, str], None]) -> None:
+    """Enters the rows that a test names with ``harness.signals.shows``."""
+    for row in getattr(request.function, "signals", ()):
+        table_row(TABLE, row)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 # requires: agent-framework-core==1.23.0
 # requires: mcp==2.3.0
 # requires: tenacity
+# python: 3.12
 """agent-framework's MCP tools, driven through their public API without a model."""
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from agent_framework import MCPStdioTool, MCPStreamableHTTPTool
 
 from harness.servers import Fault, HttpServer, Servers, StdioServer
+from harness.signals import shows
 from harness.telling import told
 from harness.waiting import await_for
 from harness.watching import Watched, watching
@@ -36,6 +38,7 @@ def odoo(server: StdioServer | HttpServer, **options: Any) -> Any:
     return MCPStdioTool(command=target.command, args=list(target.args), env=target.env, **options)
 
 
+@shows("ok", "connector name")
 async def test_the_tools_name_is_the_connector_and_its_call_is_one_attempt(servers: Servers, watched: Watched) -> None:
     async with odoo(servers.stdio()) as tool:
         result = await tool.call_tool("echo", text="hello")
@@ -50,6 +53,7 @@ async def test_every_patch_point_is_there(watched: Watched) -> None:
     assert watched.hooks("agent_framework") == {"active": 6, "missing": 0, "failed": 0}
 
 
+@shows("deadline", "limit and its source", "tool error", "server death")
 async def test_each_way_a_call_can_end_is_told_apart(servers: Servers, watched: Watched) -> None:
     with contextlib.suppress(Exception):
         async with odoo(servers.stdio(), request_timeout=3) as tool:
@@ -71,6 +75,7 @@ async def test_a_prompt_is_a_call_too(servers: Servers, watched: Watched) -> Non
     assert (call["method"], call["tool"], call["outcome"]) == ("prompts/get", "greet", "ok")
 
 
+@shows("attempts and unsafe retries", "reconnect reason")
 async def test_a_session_the_server_forgot_is_made_again_and_the_call_is_tried_twice(
     servers: Servers, watched: Watched
 ) -> None:
@@ -85,6 +90,7 @@ async def test_a_session_the_server_forgot_is_made_again_and_the_call_is_tried_t
     ]
 
 
+@shows("keepalive probe", "reconnect reason")
 async def test_a_ping_before_a_listing_that_finds_nobody_is_a_reconnect_for_that(
     servers: Servers, watched: Watched
 ) -> None:
@@ -97,12 +103,14 @@ async def test_a_ping_before_a_listing_that_finds_nobody_is_a_reconnect_for_that
     assert watched.call()["outcome"] == "ok"
 
 
+@shows("reconnect reason")
 async def test_a_connection_that_the_user_resets_says_so(servers: Servers, watched: Watched) -> None:
     async with odoo(servers.stdio()) as tool:
         await tool.connect(reset=True)
     assert [line["reason"] for line in watched.lines("connect")] == ["initial", "requested"]
 
 
+@shows("lock wait and holder")
 async def test_calls_with_headers_of_their_own_wait_for_the_hosts_lock(
     servers: Servers, watched: Watched, tmp_path: Path
 ) -> None:
@@ -134,6 +142,7 @@ async def _story(servers: Servers) -> list[tuple[str, str]]:
         return heard + [await told(lambda name=name: tool.call_tool(name)) for name in names]
 
 
+@shows("told the same")
 async def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
     before = await _story(servers)
     with watching(tmp_path / "log.jsonl"):

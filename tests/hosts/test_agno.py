@@ -1,6 +1,7 @@
 # requires: agno==3.1.10
 # requires: mcp==2.3.0
 # requires: fastmcp-slim[client]==4.2.3
+# python: 3.12
 """agno's MCP toolkit, driven through its public API without a model."""
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from agno.tools.mcp import MCPTools
 from mcp import StdioServerParameters
 
 from harness.servers import Fault, HttpServer, Servers, StdioServer
+from harness.signals import shows
 from harness.telling import told
 from harness.watching import Watched, watching
 
@@ -36,6 +38,7 @@ async def call(toolkit: MCPTools, tool: str, **arguments: Any) -> Any:
     return await toolkit.functions[tool].entrypoint(**arguments)  # type: ignore[misc]
 
 
+@shows("ok", "connector name")
 async def test_the_toolkits_name_is_the_connector_and_its_call_is_one_attempt(
     servers: Servers, watched: Watched
 ) -> None:
@@ -58,6 +61,7 @@ async def test_a_name_made_of_the_target_is_not_used(servers: Servers, watched: 
     assert watched.call()["connector"] == "faulty"
 
 
+@shows("keepalive probe")
 async def test_the_ping_before_each_call_is_a_keepalive_probe_and_no_attempt(
     servers: Servers, watched: Watched
 ) -> None:
@@ -71,12 +75,14 @@ async def test_the_ping_before_each_call_is_a_keepalive_probe_and_no_attempt(
     assert [line["attempts"] for line in watched.lines("call")] == [1, 1]
 
 
+@shows("keepalive probe")
 async def test_a_slow_ping_is_the_phase_in_which_the_call_was(servers: Servers, watched: Watched) -> None:
     async with odoo(servers.stdio(Fault("delay", 0.5, on="ping"))) as toolkit:
         await call(toolkit, "echo", text="hello")
     assert (watched.call()["phase"], watched.call()["outcome"]) == ("connect", "ok")
 
 
+@shows("deadline", "limit and its source", "tool error", "server death")
 async def test_each_way_a_call_can_end_is_told_apart_though_agno_makes_a_text_of_it(
     servers: Servers, watched: Watched
 ) -> None:
@@ -92,6 +98,7 @@ async def test_each_way_a_call_can_end_is_told_apart_though_agno_makes_a_text_of
     assert watched.lines("call")[1]["limit"] == 3.0
 
 
+@shows("keepalive probe", "reconnect reason")
 async def test_a_toolkit_that_finds_nobody_alive_connects_again_for_that(servers: Servers, watched: Watched) -> None:
     toolkit = odoo(servers.stdio(), refresh_connection=True)
     await toolkit.connect()
@@ -107,6 +114,7 @@ async def test_a_toolkit_that_finds_nobody_alive_connects_again_for_that(servers
     assert (watched.call()["outcome"], watched.call()["generation"]) == ("ok", 2)
 
 
+@shows("lock wait and holder")
 async def test_calls_of_one_run_wait_for_the_lock_under_which_its_session_is_made(
     servers: Servers, watched: Watched
 ) -> None:
@@ -130,6 +138,7 @@ async def _story(servers: Servers) -> list[tuple[str, str]]:
         return [await told(lambda tool=tool: call(toolkit, tool)) for tool in tools]
 
 
+@shows("told the same")
 async def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
     before = await _story(servers)
     with watching(tmp_path / "log.jsonl"):

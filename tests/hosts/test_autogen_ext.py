@@ -3,6 +3,7 @@
 # requires: httpx
 # requires: json-schema-to-pydantic
 # requires: mcp==1.30.0
+# python: 3.12
 """autogen-ext has no adapter: its workbench calls in the task of its caller."""
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from autogen_ext.tools.mcp import McpWorkbench, StdioServerParams
 
 from harness.ruled import limits, outcomes, ruled
 from harness.servers import Servers
+from harness.signals import shows
 from harness.telling import told
 from harness.watching import watching
 
@@ -37,6 +39,7 @@ async def _story(servers: Servers) -> list[tuple[str, str]]:
     return heard
 
 
+@shows("ok", "tool error", "server death", "deadline", "limit and its source")
 async def test_the_sdk_layer_tells_the_ends_of_calls_apart(servers: Servers, tmp_path: Path) -> None:
     with ruled(tmp_path) as seen:
         await _story(servers)
@@ -50,6 +53,7 @@ async def test_the_sdk_layer_tells_the_ends_of_calls_apart(servers: Servers, tmp
         assert {line["connector"] for line in seen.lines("connect")} == {"odoo"}
 
 
+@shows("told the same")
 async def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
     before = await _story(servers)
     with watching(tmp_path / "log.jsonl"):

@@ -1,5 +1,6 @@
 # requires: crewai==1.15.30
 # requires: mcp==1.30.0
+# python: 3.12
 """CrewAI's native MCP client and tool, driven through their public API without a model."""
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from crewai.mcp.transports.stdio import StdioTransport
 from crewai.tools.mcp_native_tool import MCPNativeTool
 
 from harness.servers import Fault, HttpServer, Servers, StdioServer
+from harness.signals import shows
 from harness.telling import told
 from harness.watching import Watched, watching
 
@@ -43,6 +45,7 @@ async def run(tool: MCPNativeTool, **arguments: Any) -> Any:
     return await tool._run_async(**arguments)
 
 
+@shows("ok", "connector name")
 async def test_a_call_with_its_connect_is_one_call_of_the_target_with_the_hosts_limit(
     servers: Servers, watched: Watched
 ) -> None:
@@ -57,6 +60,7 @@ async def test_every_patch_point_is_there(watched: Watched) -> None:
     assert watched.hooks("crewai") == {"active": 4, "missing": 0, "failed": 0}
 
 
+@shows("reconnect reason")
 async def test_a_connection_for_each_call_is_no_reconnect(servers: Servers, watched: Watched) -> None:
     server = servers.stdio()
     for _ in range(2):
@@ -67,11 +71,13 @@ async def test_a_connection_for_each_call_is_no_reconnect(servers: Servers, watc
     ]
 
 
+@shows("tool error")
 async def test_a_refusal_of_the_tool_is_a_tool_error(servers: Servers, watched: Watched) -> None:
     await run(tool(servers.stdio(), "reject"))
     assert [(line["outcome"], line["attempts"]) for line in watched.lines("call")] == [("tool_error", 1)]
 
 
+@shows("deadline", "limit and its source", "attempts and unsafe retries")
 async def test_a_deadline_is_tried_three_times_and_each_runs_on_in_the_server(
     servers: Servers, watched: Watched
 ) -> None:
@@ -86,6 +92,7 @@ async def test_a_deadline_is_tried_three_times_and_each_runs_on_in_the_server(
     assert server.counts()["tools"]["hang"]["asked"] == 3
 
 
+@shows("server death")
 async def test_a_server_that_dies_disconnects_the_call(servers: Servers, watched: Watched) -> None:
     with pytest.raises(ConnectionError):
         await run(tool(servers.stdio(), "die", max_retries=1))
@@ -93,6 +100,7 @@ async def test_a_server_that_dies_disconnects_the_call(servers: Servers, watched
     assert (call["outcome"], call["cause"]) == ("disconnected", "process_exit")
 
 
+@shows("not connected")
 async def test_a_server_that_cannot_be_reached_rejects_the_call(servers: Servers, watched: Watched) -> None:
     server = servers.http()
     server.kill()
@@ -119,6 +127,7 @@ async def _story(servers: Servers) -> list[tuple[str, str]]:
     return [*heard, await told(lambda: run(tool(server, "hang", 0.5, max_retries=1)))]
 
 
+@shows("told the same")
 async def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
     before = await _story(servers)
     with watching(tmp_path / "log.jsonl"):

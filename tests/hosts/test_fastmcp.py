@@ -1,4 +1,5 @@
 # requires: fastmcp-slim[client]==4.2.3
+# python: 3.12
 """The fastmcp client, driven through its public API."""
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import ToolError
 
 from harness.servers import Fault, HttpServer, Servers, StdioServer
+from harness.signals import shows
 from harness.telling import told
 from harness.watching import Watched, watching
 
@@ -33,6 +35,7 @@ def odoo(server: StdioServer | HttpServer, **options: Any) -> Client[Any]:
     return Client(where, name="odoo", timeout=20, **options)
 
 
+@shows("ok", "connector name")
 async def test_a_named_client_is_the_connector_and_its_call_is_one_attempt(servers: Servers, watched: Watched) -> None:
     async with odoo(servers.stdio()) as client:
         result = await client.call_tool("echo", {"text": "hello"})
@@ -49,6 +52,7 @@ async def test_every_patch_point_is_there(watched: Watched) -> None:
     assert watched.hooks("fastmcp") == {"active": 7, "missing": 0, "failed": 0}
 
 
+@shows("tool error")
 async def test_a_refusal_of_the_tool_is_a_tool_error(servers: Servers, watched: Watched) -> None:
     async with odoo(servers.stdio()) as client:
         with pytest.raises(ToolError):
@@ -56,6 +60,7 @@ async def test_a_refusal_of_the_tool_is_a_tool_error(servers: Servers, watched: 
     assert [(line["outcome"], line["error_type"]) for line in watched.lines("call")] == [("tool_error", "tool_error")]
 
 
+@shows("deadline", "limit and its source")
 async def test_a_timeout_of_one_call_is_a_deadline_with_that_limit(servers: Servers, watched: Watched) -> None:
     async with odoo(servers.stdio()) as client:
         with pytest.raises(Exception, match=r"(?i)timed out"):
@@ -65,6 +70,7 @@ async def test_a_timeout_of_one_call_is_a_deadline_with_that_limit(servers: Serv
     assert (call["limit"], call["limit_source"], call["phase"]) == (0.2, "sdk", "wait")
 
 
+@shows("server death", "not connected")
 async def test_a_server_that_dies_disconnects_the_call_and_refuses_the_next(servers: Servers, watched: Watched) -> None:
     client = odoo(servers.stdio())
     with contextlib.suppress(Exception):
@@ -81,6 +87,7 @@ async def test_a_server_that_dies_disconnects_the_call_and_refuses_the_next(serv
     assert second["sent"] is False
 
 
+@shows("reconnect reason")
 async def test_a_kept_server_that_died_is_started_again_for_the_next_block(servers: Servers, watched: Watched) -> None:
     client = odoo(servers.stdio())
     with contextlib.suppress(Exception):
@@ -106,6 +113,7 @@ async def test_a_second_block_reuses_the_kept_session(servers: Servers, watched:
     assert [line["generation"] for line in watched.lines("call")] == [1, 1]
 
 
+@shows("reconnect reason")
 async def test_a_session_that_was_closed_on_purpose_is_no_reconnect(servers: Servers, watched: Watched) -> None:
     client = odoo(servers.http())
     for _ in range(2):
@@ -123,6 +131,7 @@ async def test_an_http_server_that_vanishes_disconnects_the_call(servers: Server
     assert (call["connector"], call["outcome"]) == ("odoo", "disconnected")
 
 
+@shows("keepalive probe")
 async def test_a_ping_is_a_keepalive_probe_of_the_connector(servers: Servers, watched: Watched) -> None:
     async with odoo(servers.stdio()) as client:
         assert await client.ping()
@@ -140,12 +149,14 @@ async def test_prompts_and_resources_are_calls_too(servers: Servers, watched: Wa
     ]
 
 
+@shows("ok", "connector name")
 async def test_a_key_of_the_configuration_is_the_connector(servers: Servers, watched: Watched) -> None:
     async with Client({"mcpServers": {"crm": {"url": servers.http().target}}}) as client:
         await client.call_tool("echo")
     assert watched.call()["connector"] == "crm"
 
 
+@shows("ok", "connector name")
 async def test_the_keys_of_a_group_are_the_connectors(servers: Servers, watched: Watched) -> None:
     urls = {name: {"url": servers.http().target} for name in ("crm", "erp")}
     async with ClientGroup.from_config({"mcpServers": urls}) as group:
@@ -192,6 +203,7 @@ async def _story(servers: Servers) -> list[tuple[str, str]]:
     return heard
 
 
+@shows("told the same")
 async def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
     before = await _story(servers)
     with watching(tmp_path / "log.jsonl"):

@@ -1,5 +1,6 @@
 # requires: google-adk==2.13.0
 # requires: mcp==2.3.0
+# python: 3.12
 """ADK's MCP toolset, driven through its public API without a model."""
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from google.adk.tools.mcp_tool import McpToolset, StdioConnectionParams, StreamableHTTPConnectionParams
 
 from harness.servers import Fault, HttpServer, Servers, StdioServer
+from harness.signals import shows
 from harness.telling import told
 from harness.watching import Watched, watching
 
@@ -40,6 +42,7 @@ def run(tool: Any, **arguments: Any) -> Any:
     return tool.run_async(args=arguments, tool_context=SimpleNamespace(state={}, actions=None, tool_confirmation=None))
 
 
+@shows("ok", "connector name")
 async def test_the_prefix_is_the_connector_and_a_call_is_one_attempt(servers: Servers, watched: Watched) -> None:
     toolset = odoo(servers.stdio())
     result = await run((await tools(toolset))["echo"], text="hello")
@@ -63,6 +66,7 @@ async def test_a_toolset_without_a_prefix_is_named_by_its_target(servers: Server
     assert {line["connector"] for line in watched.lines("connect")} == {"faulty"}
 
 
+@shows("tool error", "deadline", "limit and its source")
 async def test_a_refusal_and_a_deadline_are_told_apart_though_adk_makes_a_dictionary_of_it(
     servers: Servers, watched: Watched
 ) -> None:
@@ -76,6 +80,7 @@ async def test_a_refusal_and_a_deadline_are_told_apart_though_adk_makes_a_dictio
     assert (late["limit"], late["limit_source"], late["phase"]) == (1.0, "sdk", "wait")
 
 
+@shows("server death", "reconnect reason")
 async def test_a_server_that_dies_disconnects_the_call_and_is_started_again_for_the_next(
     servers: Servers, watched: Watched
 ) -> None:
@@ -92,6 +97,7 @@ async def test_a_server_that_dies_disconnects_the_call_and_is_started_again_for_
     assert watched.call()["generation"] == 2
 
 
+@shows("server death")
 async def test_a_call_whose_session_dies_of_a_reset_is_disconnected_and_not_cancelled(
     servers: Servers, watched: Watched
 ) -> None:
@@ -102,6 +108,7 @@ async def test_a_call_whose_session_dies_of_a_reset_is_disconnected_and_not_canc
     assert watched.call()["outcome"] == "disconnected"
 
 
+@shows("not connected")
 async def test_a_server_that_cannot_be_reached_rejects_the_call(servers: Servers, watched: Watched) -> None:
     server = servers.http()
     toolset = odoo(server)
@@ -115,6 +122,7 @@ async def test_a_server_that_cannot_be_reached_rejects_the_call(servers: Servers
     assert call["attempts"] == 0
 
 
+@shows("lock wait and holder")
 async def test_calls_wait_for_the_lock_under_which_a_session_is_made(servers: Servers, watched: Watched) -> None:
     toolset = odoo(servers.http(Fault("delay", 0.3, on="initialize")))
     loaded = await tools(toolset)
@@ -135,6 +143,7 @@ async def _story(servers: Servers) -> list[tuple[str, str]]:
     return heard
 
 
+@shows("told the same")
 async def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
     before = await _story(servers)
     with watching(tmp_path / "log.jsonl"):

@@ -1,4 +1,5 @@
 # requires: langchain-mcp-adapters==0.3.2
+# python: 3.12
 """langchain-mcp-adapters, driven through its public API."""
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from langchain_mcp_adapters.client import MultiServerMCPClient
 from langchain_mcp_adapters.tools import load_mcp_tools
 
 from harness.servers import HttpServer, Servers, StdioServer
+from harness.signals import shows
 from harness.telling import told
 from harness.watching import Watched, watching
 
@@ -37,6 +39,7 @@ def odoo(server: StdioServer | HttpServer, timeout: float | None = None, **optio
     return MultiServerMCPClient({"odoo": connection(server, timeout)}, **options)
 
 
+@shows("ok", "connector name")
 async def test_the_configured_server_is_the_connector_of_call_and_session(servers: Servers, watched: Watched) -> None:
     echo = (await tools(odoo(servers.http())))["echo"]
     result = await echo.ainvoke({"text": "hello"})
@@ -50,6 +53,7 @@ async def test_every_patch_point_is_there(watched: Watched) -> None:
     assert watched.hooks("langchain_mcp_adapters") == {"active": 5, "missing": 0, "failed": 0}
 
 
+@shows("reconnect reason")
 async def test_a_session_for_each_call_is_no_reconnect_and_no_connector_that_is_down(
     servers: Servers, watched: Watched
 ) -> None:
@@ -71,11 +75,13 @@ async def test_a_session_for_each_call_is_no_reconnect_and_no_connector_that_is_
     assert {line["error_type"] for line in watched.lines("session_end")} == {None}
 
 
+@shows("tool error")
 async def test_a_refusal_of_the_tool_is_a_tool_error(servers: Servers, watched: Watched) -> None:
     await (await tools(odoo(servers.http())))["reject"].ainvoke({})
     assert [(line["outcome"], line["connector"]) for line in watched.lines("call")] == [("tool_error", "odoo")]
 
 
+@shows("deadline", "limit and its source")
 async def test_the_read_timeout_of_the_session_is_a_deadline_with_that_limit(
     servers: Servers, watched: Watched
 ) -> None:
@@ -86,6 +92,7 @@ async def test_the_read_timeout_of_the_session_is_a_deadline_with_that_limit(
     assert (call["outcome"], call["limit"], call["limit_source"], call["phase"]) == ("deadline", 1.0, "sdk", "wait")
 
 
+@shows("server death")
 async def test_a_server_that_dies_disconnects_the_call_and_the_next_one_is_well(
     servers: Servers, watched: Watched
 ) -> None:
@@ -99,6 +106,7 @@ async def test_a_server_that_dies_disconnects_the_call_and_the_next_one_is_well(
     ]
 
 
+@shows("not connected")
 async def test_a_server_that_cannot_be_reached_rejects_the_call_in_its_connect(
     servers: Servers, watched: Watched
 ) -> None:
@@ -115,6 +123,7 @@ async def test_a_server_that_cannot_be_reached_rejects_the_call_in_its_connect(
     assert (last["connector"], last["outcome"] == "ok") == ("odoo", False)
 
 
+@shows("attempts and unsafe retries")
 async def test_an_interceptor_that_asks_again_makes_a_second_attempt_of_one_call(
     servers: Servers, watched: Watched
 ) -> None:
@@ -136,6 +145,7 @@ async def test_an_interceptor_that_asks_for_another_tool_is_believed(servers: Se
     assert [(line["tool"], line["outcome"]) for line in watched.lines("call")] == [("reject", "tool_error")]
 
 
+@shows("ok", "connector name")
 async def test_a_session_held_open_is_the_connectors_too(servers: Servers, watched: Watched) -> None:
     async with odoo(servers.stdio()).session("odoo") as session:
         loaded = {tool.name: tool for tool in await load_mcp_tools(session, server_name="odoo")}
@@ -157,6 +167,7 @@ async def _story(servers: Servers) -> list[tuple[str, str]]:
     return [await told(lambda name=name, given=given: loaded[name].ainvoke(given)) for name, given in asked.items()]
 
 
+@shows("told the same")
 async def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
     before = await _story(servers)
     with watching(tmp_path / "log.jsonl"):

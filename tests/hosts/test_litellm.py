@@ -24,6 +24,7 @@ from litellm.types.mcp import MCPStdioConfig, MCPTransport
 from mcp.types import CallToolRequestParams
 
 from harness.servers import Fault, HttpServer, Servers, StdioServer
+from harness.signals import shows
 from harness.telling import told
 from harness.watching import Watched, watching
 
@@ -42,6 +43,7 @@ def asked(tool: str, **arguments: Any) -> CallToolRequestParams:
     return CallToolRequestParams(name=tool, arguments=arguments)
 
 
+@shows("ok", "connector name")
 async def test_a_call_with_its_connect_is_one_call_of_the_target_with_the_hosts_limit(
     servers: Servers, watched: Watched
 ) -> None:
@@ -58,6 +60,7 @@ async def test_every_patch_point_of_the_client_is_there(watched: Watched) -> Non
     assert (hooks["missing"], hooks["failed"]) == (0, 0)
 
 
+@shows("reconnect reason")
 async def test_a_connection_for_each_call_is_no_reconnect(servers: Servers, watched: Watched) -> None:
     server = servers.http()
     for _ in range(2):
@@ -68,6 +71,7 @@ async def test_a_connection_for_each_call_is_no_reconnect(servers: Servers, watc
     ]
 
 
+@shows("deadline", "limit and its source", "tool error", "server death")
 async def test_each_way_a_call_can_end_is_told_apart_though_litellm_makes_a_result_of_it(
     servers: Servers, watched: Watched
 ) -> None:
@@ -85,6 +89,7 @@ async def test_each_way_a_call_can_end_is_told_apart_though_litellm_makes_a_resu
     assert (calls[-1]["limit"], calls[-1]["limit_source"] in {"host", "sdk"}) == (4.0, True)
 
 
+@shows("not connected")
 async def test_a_server_that_cannot_be_reached_rejects_the_call(servers: Servers, watched: Watched) -> None:
     server = servers.http()
     server.kill()
@@ -114,6 +119,7 @@ async def _story(servers: Servers) -> list[tuple[str, str]]:
     return [await told(lambda tool=tool: client(server).call_tool(asked(tool))) for tool in tools]
 
 
+@shows("told the same")
 async def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
     before = await _story(servers)
     with watching(tmp_path / "log.jsonl"):

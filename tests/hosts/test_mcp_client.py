@@ -1,4 +1,5 @@
 # requires: mcp==2.3.0
+# python: 3.12
 """The SDK's own 2.x client."""
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from mcp import Client, StdioServerParameters
 
 from harness.servers import Fault, Servers
+from harness.signals import shows
 from harness.telling import told
 from harness.watching import Watched, watching
 
@@ -24,6 +26,7 @@ ASKING = StdioServerParameters(command=sys.executable, args=[str(Path(__file__).
 HEADER_MISMATCH = -32020
 
 
+@shows("attempts and unsafe retries")
 async def test_the_rounds_of_an_input_required_exchange_are_one_attempt_of_one_call(watched: Watched) -> None:
     async with Client(ASKING) as client:
         result = await client.call_tool("book")
@@ -34,6 +37,7 @@ async def test_the_rounds_of_an_input_required_exchange_are_one_attempt_of_one_c
     assert len([span for span in watched.spans() if span.name.startswith("tools/call")]) == 3
 
 
+@shows("attempts and unsafe retries")
 async def test_a_request_sent_again_after_a_header_mismatch_is_a_second_attempt(
     servers: Servers, watched: Watched
 ) -> None:
@@ -48,6 +52,7 @@ async def test_every_patch_point_is_there(watched: Watched) -> None:
     assert watched.hooks("mcp_client") == {"active": 3, "missing": 0, "failed": 0}
 
 
+@shows("deadline", "limit and its source", "tool error", "server death")
 async def test_each_way_a_call_can_end_is_told_apart(servers: Servers, watched: Watched) -> None:
     with contextlib.suppress(Exception):
         async with Client(servers.stdio().target, read_timeout_seconds=20.0) as client:
@@ -113,6 +118,7 @@ async def _story(servers: Servers) -> list[tuple[str, str]]:
     return heard
 
 
+@shows("told the same")
 async def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
     before = await _story(servers)
     with watching(tmp_path / "log.jsonl"):

@@ -1,4 +1,5 @@
 # requires: mcp==1.30.0
+# python: 3.12
 """The SDK's own session group. It knows no names and tries nothing twice, so it needs no adapter."""
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from mcp.client.session_group import ClientSessionGroup, ClientSessionParameters
 
 from harness.servers import Servers
 from harness.sessions import sdk_timeout
+from harness.signals import shows
 from harness.telling import told
 from harness.watching import Watched, watching
 
@@ -32,6 +34,7 @@ def watched(tmp_path: Path) -> Any:
         yield seen
 
 
+@shows("ok", "connector name")
 async def test_each_server_of_a_group_is_a_connector_and_tools_keep_their_own_names(
     servers: Servers, watched: Watched
 ) -> None:
@@ -49,6 +52,7 @@ async def test_each_server_of_a_group_is_a_connector_and_tools_keep_their_own_na
     }
 
 
+@shows("deadline", "limit and its source", "server death")
 async def test_a_deadline_and_a_server_that_dies_are_told_apart(servers: Servers, watched: Watched) -> None:
     with contextlib.suppress(Exception):
         async with ClientSessionGroup() as group:
@@ -63,6 +67,7 @@ async def test_a_deadline_and_a_server_that_dies_are_told_apart(servers: Servers
     ]
 
 
+@shows("reconnect reason")
 async def test_a_server_that_is_connected_again_after_it_was_left_is_no_reconnect(
     servers: Servers, watched: Watched
 ) -> None:

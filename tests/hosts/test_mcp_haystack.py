@@ -1,5 +1,6 @@
 # requires: mcp-haystack==2.1.1
 # requires: mcp==2.3.0
+# python: 3.12
 """mcp-haystack has no adapter: its tools call from a thread of their own, with a limit around each call."""
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from haystack_integrations.tools.mcp import MCPTool, StdioServerInfo
 
 from harness.ruled import limits, outcomes, ruled
 from harness.servers import Servers
+from harness.signals import shows
 from harness.telling import told_at_once
 from harness.watching import watching
 
@@ -32,6 +34,7 @@ def _story(servers: Servers) -> list[tuple[str, str]]:
     return heard
 
 
+@shows("ok", "tool error", "server death", "deadline", "limit and its source")
 def test_the_sdk_layer_tells_the_ends_of_calls_apart(servers: Servers, tmp_path: Path) -> None:
     with ruled(tmp_path) as seen:
         _story(servers)
@@ -45,6 +48,7 @@ def test_the_sdk_layer_tells_the_ends_of_calls_apart(servers: Servers, tmp_path:
         assert {line["connector"] for line in seen.lines("connect")} == {"odoo"}
 
 
+@shows("told the same")
 def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
     before = _story(servers)
     with watching(tmp_path / "log.jsonl"):

@@ -1,4 +1,5 @@
 # requires: openai-agents==0.24.0
+# python: 3.12
 """The OpenAI Agents SDK's MCP servers, driven through their public API without a model."""
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from agents.exceptions import UserError
 from agents.mcp import MCPServerManager, MCPServerStdio, MCPServerStreamableHttp
 
 from harness.servers import Fault, HttpServer, Servers, StdioServer
+from harness.signals import shows
 from harness.telling import told
 from harness.waiting import await_for
 from harness.watching import Watched, watching
@@ -35,6 +37,7 @@ def odoo(server: StdioServer | HttpServer, timeout: float = 20.0, **options: Any
     return MCPServerStdio(params=params, **options)
 
 
+@shows("ok", "connector name")
 async def test_the_servers_name_is_the_connector_and_its_call_is_one_attempt(
     servers: Servers, watched: Watched
 ) -> None:
@@ -59,12 +62,14 @@ async def test_a_name_made_of_the_command_is_not_used(servers: Servers, watched:
     assert watched.call()["connector"] == "faulty"
 
 
+@shows("tool error")
 async def test_a_refusal_of_the_tool_is_a_tool_error(servers: Servers, watched: Watched) -> None:
     async with odoo(servers.http()) as server:
         await server.call_tool("reject", {})
     assert [(line["connector"], line["outcome"]) for line in watched.lines("call")] == [("odoo", "tool_error")]
 
 
+@shows("deadline", "limit and its source")
 async def test_the_session_timeout_is_a_deadline_with_that_limit(servers: Servers, watched: Watched) -> None:
     async with odoo(servers.http(), 1.0) as server:
         with pytest.raises(Exception, match=r"(?i)timed out"):
@@ -73,6 +78,7 @@ async def test_the_session_timeout_is_a_deadline_with_that_limit(servers: Server
     assert (call["outcome"], call["limit"], call["limit_source"], call["phase"]) == ("deadline", 1.0, "sdk", "wait")
 
 
+@shows("attempts and unsafe retries")
 async def test_retries_of_the_host_are_attempts_of_one_call_and_its_sleep_is_back_off(
     servers: Servers, watched: Watched
 ) -> None:
@@ -86,6 +92,7 @@ async def test_retries_of_the_host_are_attempts_of_one_call_and_its_sleep_is_bac
     assert server_process.counts()["tools"]["echo"]["result"] == 1
 
 
+@shows("deadline", "limit and its source", "attempts and unsafe retries")
 async def test_a_deadline_that_is_tried_again_in_a_session_of_its_own_is_an_unsafe_retry(
     servers: Servers, watched: Watched
 ) -> None:
@@ -100,6 +107,7 @@ async def test_a_deadline_that_is_tried_again_in_a_session_of_its_own_is_an_unsa
     ]
 
 
+@shows("lock wait and holder")
 async def test_a_call_behind_another_waits_for_the_hosts_lock_and_names_its_holder(
     servers: Servers, watched: Watched, tmp_path: Path
 ) -> None:
@@ -120,6 +128,7 @@ async def test_a_call_behind_another_waits_for_the_hosts_lock_and_names_its_hold
     assert [attributes["otel_mcp.lock.name"] for attributes, _ in waits] == ["request"]
 
 
+@shows("server death", "not connected")
 async def test_a_server_that_dies_disconnects_the_call_and_refuses_the_next(servers: Servers, watched: Watched) -> None:
     server = odoo(servers.stdio())
     await server.connect()
@@ -134,6 +143,7 @@ async def test_a_server_that_dies_disconnects_the_call_and_refuses_the_next(serv
     assert (second["outcome"], second["error_type"], second["sent"]) == ("rejected", "not_connected", False)
 
 
+@shows("not connected")
 async def test_a_call_before_the_connect_is_rejected(servers: Servers, watched: Watched) -> None:
     server = odoo(servers.stdio())
     with pytest.raises(UserError):
@@ -142,6 +152,7 @@ async def test_a_call_before_the_connect_is_rejected(servers: Servers, watched: 
     assert (call["connector"], call["outcome"], call["error_type"]) == ("odoo", "rejected", "not_connected")
 
 
+@shows("reconnect reason")
 async def test_a_reconnect_that_the_manager_is_asked_for_says_so(servers: Servers, watched: Watched) -> None:
     server = odoo(servers.stdio())
     async with MCPServerManager([server]) as manager:
@@ -168,6 +179,7 @@ async def _story(servers: Servers) -> list[tuple[str, str]]:
     return heard
 
 
+@shows("told the same")
 async def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
     before = await _story(servers)
     with watching(tmp_path / "log.jsonl"):

@@ -1,5 +1,6 @@
 # requires: semantic-kernel==1.45.0
 # requires: mcp==1.30.0
+# python: 3.12
 """semantic-kernel has no adapter: one session a plugin, no retry."""
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from semantic_kernel.connectors.mcp import MCPStdioPlugin
 
 from harness.ruled import limits, outcomes, ruled
 from harness.servers import Servers
+from harness.signals import shows
 from harness.telling import told
 from harness.watching import watching
 
@@ -33,6 +35,7 @@ async def _story(servers: Servers) -> list[tuple[str, str]]:
     return heard
 
 
+@shows("ok", "tool error", "server death", "deadline", "limit and its source")
 async def test_the_sdk_layer_tells_the_ends_of_calls_apart(servers: Servers, tmp_path: Path) -> None:
     with ruled(tmp_path) as seen:
         await _story(servers)
@@ -46,6 +49,7 @@ async def test_the_sdk_layer_tells_the_ends_of_calls_apart(servers: Servers, tmp
         assert {line["connector"] for line in seen.lines("connect")} == {"odoo"}
 
 
+@shows("told the same")
 async def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
     before = await _story(servers)
     with watching(tmp_path / "log.jsonl"):

@@ -1,6 +1,7 @@
 # requires: smolagents==1.26.0
 # requires: mcpadapt==0.1.19
 # requires: mcp==1.30.0
+# python: 3.12
 """smolagents on mcpadapt has no adapter: it calls from a thread of its own, and knows no limit."""
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from smolagents import MCPClient
 
 from harness.ruled import limits, outcomes, ruled
 from harness.servers import Servers
+from harness.signals import shows
 from harness.telling import told_at_once
 from harness.watching import watching
 
@@ -30,6 +32,7 @@ def _story(servers: Servers) -> list[tuple[str, str]]:
     return heard
 
 
+@shows("ok", "tool error", "server death")
 def test_the_sdk_layer_tells_the_ends_of_calls_apart(servers: Servers, tmp_path: Path) -> None:
     with ruled(tmp_path) as seen:
         _story(servers)
@@ -42,6 +45,7 @@ def test_the_sdk_layer_tells_the_ends_of_calls_apart(servers: Servers, tmp_path:
         assert {line["connector"] for line in seen.lines("connect")} == {"odoo"}
 
 
+@shows("told the same")
 def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
     before = _story(servers)
     with watching(tmp_path / "log.jsonl"):

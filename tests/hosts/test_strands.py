@@ -1,5 +1,6 @@
 # requires: strands-agents==1.62.0
 # requires: mcp==2.1.1
+# python: 3.12
 """strands-agents has no adapter: one session in a thread of its own, no retry."""
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from strands.tools.mcp import MCPClient
 
 from harness.ruled import limits, outcomes, ruled
 from harness.servers import Servers
+from harness.signals import shows
 from harness.telling import told_at_once
 from harness.watching import watching
 
@@ -34,6 +36,7 @@ def _story(servers: Servers) -> list[tuple[str, str]]:
         ]
 
 
+@shows("ok", "tool error", "server death", "deadline", "limit and its source")
 def test_the_sdk_layer_tells_the_ends_of_calls_apart(servers: Servers, tmp_path: Path) -> None:
     with ruled(tmp_path) as seen:
         _story(servers)
@@ -47,6 +50,7 @@ def test_the_sdk_layer_tells_the_ends_of_calls_apart(servers: Servers, tmp_path:
         assert {line["connector"] for line in seen.lines("connect")} == {"odoo"}
 
 
+@shows("told the same")
 def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
     before = _story(servers)
     with watching(tmp_path / "log.jsonl"):
