@@ -83,6 +83,18 @@ def _open(read: Reads, host: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         return None
 
 
+def connects_first(original: Any) -> Any:
+    """For a coroutine method given to `wrap_call` that may have to connect: until a session is asked, it connects."""
+
+    @functools.wraps(original)
+    async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with guard.guarded("hosts", "the phase of a call"):
+            reconnects()
+        return await original(self, *args, **kwargs)
+
+    return call
+
+
 def _judge(judge: Judges | None, reported: hooks.Call, host: Any, error: BaseException | None) -> None:
     if judge is None:
         return

@@ -48,17 +48,7 @@ def judge(call: hooks.Call, client: Any, error: BaseException | None) -> None:
 
 def wrap_call(original: Any, switch: Switch) -> Any:
     """For `MCPClient.call_tool`: until a session is asked, it connects."""
-    reported = _layer.wrap_call(_connecting_first(original), _read, switch, judge)
-    return functools.wraps(original)(reported)
-
-
-def _connecting_first(original: Any) -> Any:
-    async def call_tool(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with guarded("hosts", "the phase of a call"):
-            _layer.reconnects()
-        return await original(self, *args, **kwargs)
-
-    return call_tool
+    return _layer.wrap_call(_layer.connects_first(original), _read, switch, judge)
 
 
 def wrap_persistent_run(original: Any, switch: Switch) -> Any:
