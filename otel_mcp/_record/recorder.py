@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from otel_mcp._ground import catalogue as c
 from otel_mcp._ground import names as n
@@ -45,6 +45,8 @@ class Recorder:
         self.call_log: Sink | None = None
         self.metrics = Metrics(ledger)
         self.before_attempt: Callable[[], None] | None = None
+        self._nowhere: Any = None
+        """A context without a span."""
 
     # --- providers ----------------------------------------------------------------------------------------------
 
@@ -55,6 +57,9 @@ class Recorder:
 
     def bind_meter_provider(self, provider: MeterProvider | None) -> None:
         """Points go to this provider from now on; None: no metrics."""
+        from opentelemetry.context import Context
+
+        self._nowhere = Context()
         self.metrics.bind(provider, __version__)
 
     def bind_logger_provider(self, provider: LoggerProvider | None) -> None:
@@ -96,12 +101,21 @@ class Recorder:
         """One histogram point, and the end of the span."""
         if self.metrics.bound:
             row = c.OPERATION_DURATION
-            self.metrics.record(row, elapsed, self._operation(attempt, verdict), attempt.context)
+            self.metrics.record(
+                row, elapsed, self._operation(attempt, verdict), self._exemplar(attempt, verdict, elapsed)
+            )
         span = attempt.span
         if span is not None:
             if attempt.target is not None and verdict.outcome is Outcome.OK:
                 _late_name(span, attempt.session.connector, attempt.method, attempt.target, answered=True)
             spans.end_attempt(span, attempt, verdict)
+
+    def _exemplar(self, attempt: Attempt, verdict: Verdict, elapsed: float) -> Any:
+        """The context a point is linked to a span by: of what went wrong or took long.
+
+        An exemplar costs as much again as the point, and nobody looks for one quick good answer among thousands.
+        """
+        return self._nowhere if verdict.outcome is Outcome.OK and elapsed < _QUICK else attempt.context
 
     def _operation(self, attempt: Attempt, verdict: Verdict) -> dict[str, Any]:
         session = attempt.session
@@ -162,7 +176,8 @@ class Recorder:
             attributes = self.metrics.attributes(
                 c.CALL_DURATION, (connector, verdict.outcome), (n.OTHER, verdict.outcome), _call_attributes
             )
-            self.metrics.record(c.CALL_DURATION, call.elapsed, attributes)
+            quick = verdict.outcome is Outcome.OK and call.elapsed < _QUICK
+            self.metrics.record(c.CALL_DURATION, call.elapsed, attributes, self._nowhere if quick else None)
         if call.span is not None:
             if call.own_span and call.target is not None:
                 _late_name(call.span, call.connector, "call", call.target, answered=False)
@@ -258,6 +273,8 @@ class Recorder:
             records.emit(self.logger, name, time_ns, connector, transport, values, call)
 
 
+_QUICK: Final = 1.0
+"""Seconds."""
 _NETWORKS = {"stdio": "pipe", "http": "tcp", "sse": "tcp", "websocket": "tcp"}
 
 

@@ -30,6 +30,9 @@ _MAX_TASKS: Final = 5000
 """Tasks looked at for a waiter on Python <= 3.11: only after a cancellation, and bounded."""
 
 
+_NEVER: Final = float("inf")
+
+
 @dataclass(slots=True)
 class _Fired:
     timer: Any
@@ -76,11 +79,17 @@ def anyio_deadline() -> float:
     """The caller's effective anyio deadline on the event loop's clock; infinity without one."""
     anyio = sys.modules.get("anyio")
     if anyio is None:
-        return float("inf")
+        return _NEVER
     try:
+        # On asyncio the backend is asked directly: the public function first finds out which library is running.
+        if asyncio._get_running_loop() is not None:
+            backend = sys.modules.get("anyio._backends._asyncio")
+            ask = getattr(getattr(backend, "AsyncIOBackend", None), "current_effective_deadline", None)
+            if ask is not None:
+                return float(ask())
         return float(anyio.current_effective_deadline())
     except Exception:  # noqa: BLE001 - no async library is running, or one that anyio does not know
-        return float("inf")
+        return _NEVER
 
 
 def loop_time() -> float:
