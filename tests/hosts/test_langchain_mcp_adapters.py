@@ -14,6 +14,7 @@ from typing import Any
 
 from langchain_mcp_adapters.client import MultiServerMCPClient
 from langchain_mcp_adapters.tools import load_mcp_tools
+from mcp.types import CallToolResult, TextContent
 
 from harness.servers import HttpServer, Servers, StdioServer
 from harness.signals import shows
@@ -135,6 +136,16 @@ async def test_an_interceptor_that_asks_again_makes_a_second_attempt_of_one_call
     await commit.ainvoke({})
     (call,) = watched.lines("call")
     assert (call["attempts"], call["attempt_outcomes"], call["retry_unsafe"]) == (2, ["ok", "ok"], False)
+
+
+async def test_an_interceptor_that_answers_by_itself_makes_a_call_without_an_attempt(
+    servers: Servers, watched: Watched
+) -> None:
+    async def remembered(request: Any, handler: Any) -> Any:
+        return CallToolResult(content=[TextContent(type="text", text="from memory")])
+
+    await (await tools(odoo(servers.http(), tool_interceptors=[remembered])))["echo"].ainvoke({"text": "hello"})
+    assert [(line["outcome"], line["attempts"], line["sent"]) for line in watched.lines("call")] == [("ok", 0, False)]
 
 
 async def test_an_interceptor_that_asks_for_another_tool_is_believed(servers: Servers, watched: Watched) -> None:
