@@ -15,15 +15,13 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from prometheus_client import CollectorRegistry, MetricsHandler
-from prometheus_client.exposition import choose_encoder
-
 from otel_mcp._ground.guard import caught, guarded, logger
 from otel_mcp._start import standard
 from otel_mcp._start.notices import say
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.export import MetricReader
+    from prometheus_client import CollectorRegistry, MetricsHandler
 
 DEFAULT_HOST: Final = "127.0.0.1"
 """Loopback only: who wants to be scraped from elsewhere says so with OTEL_EXPORTER_PROMETHEUS_HOST."""
@@ -93,6 +91,7 @@ def open_endpoint() -> Endpoint | None:
     """
     try:
         from opentelemetry.exporter.prometheus import PrometheusMetricReader
+        from prometheus_client import CollectorRegistry
     except ImportError as error:
         say(f"no Prometheus endpoint: {error.name} is missing (install opentelemetry-exporter-prometheus)")
         return None
@@ -150,6 +149,9 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 def _handler(registry_served: CollectorRegistry) -> type[MetricsHandler]:
+    from prometheus_client import MetricsHandler
+    from prometheus_client.exposition import choose_encoder
+
     one_at_a_time = threading.Lock()
 
     class Handler(MetricsHandler):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from otel_mcp._start import standard
 from otel_mcp._start.notices import say
 from otel_mcp._start.quiet import hush, ours, quiet
-from otel_mcp._start.signals import GRPC, LOGS, METRICS, TRACES, Signal
+from otel_mcp._start.signals import GRPC, LOGS, METRICS, SIGNALS, TRACES, Signal
 
 if TYPE_CHECKING:
     from opentelemetry.sdk._logs import LoggerProvider
@@ -30,6 +30,9 @@ ours(__name__)
 
 _GRPC_PACKAGE: Final = "opentelemetry-exporter-otlp-proto-grpc"
 _RATIO_SAMPLERS: Final = ("traceidratio", "parentbased_traceidratio")
+
+_METRIC_TIMES: Final = {"OTEL_METRIC_EXPORT_INTERVAL": 60_000, "OTEL_METRIC_EXPORT_TIMEOUT": 30_000}
+"""Milliseconds, OpenTelemetry's defaults."""
 
 _kept: list[object] = []
 """Every processor and reader made: before 1.45 a collected one raises in the SDK's fork handler, in each child."""
@@ -93,8 +96,7 @@ def make_readers() -> list[MetricReader]:
             readers.append(_keep(exporter))
             continue
         reader = quiet(PeriodicExportingMetricReader, METRICS.name)
-        interval = standard.number("OTEL_METRIC_EXPORT_INTERVAL", 60_000)
-        timeout = standard.number("OTEL_METRIC_EXPORT_TIMEOUT", 30_000)
+        interval, timeout = (standard.number(variable, default) for variable, default in _METRIC_TIMES.items())
         readers.append(_keep(reader(exporter, export_interval_millis=interval, export_timeout_millis=timeout)))
     hush()
     return readers
@@ -107,6 +109,20 @@ def make_meter_provider(resource: Resource, readers: list[MetricReader]) -> Mete
     provider = MeterProvider(metric_readers=readers, resource=resource, shutdown_on_exit=False)
     _kept.append(provider)
     return provider
+
+
+def rehearse() -> None:
+    """Make once what start-up would make, without a thread and without sending; `say` tells of what is wrong."""
+    for signal in SIGNALS:
+        for exporter in _exporters(signal):
+            exporter.shutdown()
+    _sampler()
+    for prefix in ("OTEL_BSP", "OTEL_BLRP"):
+        _batch(prefix)
+    for variable, default in _METRIC_TIMES.items():
+        standard.number(variable, default)
+    if "prometheus" in METRICS.exporters(os.environ):
+        standard.port("OTEL_EXPORTER_PROMETHEUS_PORT", 0)
 
 
 def silence_after_fork() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterator
 from typing import Final
 
 from otel_mcp._ground.guard import logger
@@ -14,6 +15,19 @@ _MAX_SAID: Final = 200
 _said: set[str] = set()
 """Without a lock: two threads may say one line twice, but a lock held while another thread forks is held for ever."""
 
+_listener: list[str] | None = None
+
+
+@contextlib.contextmanager
+def overheard() -> Iterator[list[str]]:
+    """What is said inside goes into the list and nowhere else: `otel-mcp doctor` says it in its own place."""
+    global _listener
+    before, _listener = _listener, []
+    try:
+        yield _listener
+    finally:
+        _listener = before
+
 
 def say(text: str) -> None:
     """Write ``otel_mcp: text`` to stderr unless it was said before; never raises.
@@ -21,6 +35,9 @@ def say(text: str) -> None:
     The text goes to the logger as INFO too and not as WARNING: a program that logs to its stdout would otherwise
     find our lines there.
     """
+    if _listener is not None:
+        _listener.append(text)
+        return
     if text in _said or len(_said) >= _MAX_SAID:
         return
     _said.add(text)

@@ -177,17 +177,15 @@ def test_grpc_without_its_package_is_one_line_with_the_remedy(child):
     ]
 
 
-def test_a_prometheus_exporter_that_is_missing_is_one_line(child):
-    ended = child("""
-        sys.modules["opentelemetry.exporter.prometheus"] = None  # as if it were not installed
+@pytest.mark.parametrize("module", ["opentelemetry.exporter.prometheus", "prometheus_client"])
+def test_a_prometheus_exporter_that_is_missing_is_one_line(child, module):
+    ended = child(f"""
+        sys.modules[{module!r}] = None  # as if it were not installed
         ensure_started()
         print(runtime.in_force()["metrics"])
     """)
     assert (ended.code, ended.out) == (0, "none\n")
-    assert ended.lines == [
-        "no Prometheus endpoint: opentelemetry.exporter.prometheus is missing (install "
-        "opentelemetry-exporter-prometheus)"
-    ]
+    assert ended.lines == [f"no Prometheus endpoint: {module} is missing (install opentelemetry-exporter-prometheus)"]
 
 
 def test_a_collector_that_is_not_there_is_one_line_a_signal_however_often_it_fails(child):

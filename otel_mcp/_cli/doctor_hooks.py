@@ -1,0 +1,92 @@
+"""Which patch points this environment's SDK and hosts have: they are put in, looked at, and taken out again."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from typing import Any
+
+from otel_mcp._cli.doctor_model import Section
+from otel_mcp._ground import patching
+from otel_mcp._ground.settings import Settings
+
+
+def sdk_hooks() -> Section:
+    """The MCP SDK's patch points and asyncio's."""
+    from otel_mcp import _sdk
+
+    section = Section("hooks")
+    with _quiet_stdout():
+        _sdk.install()
+    try:
+        _tell(section, {"mcp", "asyncio"})
+    finally:
+        _sdk.uninstall()
+    return section
+
+
+def hosts(*, try_them: bool) -> Section:
+    """Adapters whose host is installed; `try_them` imports the hosts, which may take seconds each."""
+    from otel_mcp._hosts import registry
+
+    section = Section("hosts")
+    wanted = Settings.from_environment().hosts
+    known = {adapter.TARGET: adapter for adapter in registry.adapters(None)}
+    for name in sorted((wanted or frozenset()) - set(known)):
+        section.findings.append(
+            f"OTEL_MCP_HOSTS names {name!r}, for which there is no adapter; there are: {_list(known)}"
+        )
+    packages = packages_distributions()
+    for target, adapter in sorted(known.items()):
+        tops = {module.partition(".")[0] for module in adapter.MODULES}
+        present = sorted(top for top in tops if importlib.util.find_spec(top) is not None)
+        if not present:
+            continue
+        owners = sorted({owner for top in present for owner in packages.get(top, [top])})
+        if wanted is not None and target not in wanted:
+            section.facts[target] = f"{_list(owners)}: left out by OTEL_MCP_HOSTS"
+        elif not try_them:
+            section.facts[target] = f"{_list(owners)}: is watched once imported (--hosts tries it)"
+        else:
+            _try(section, adapter, registry)
+    return section
+
+
+def _try(section: Section, adapter: Any, registry: Any) -> None:
+    with _quiet_stdout():
+        for module in adapter.MODULES:
+            with contextlib.suppress(Exception):  # another part of the host, or another version of it
+                importlib.import_module(module)
+    registry.install(adapter)
+    try:
+        _tell(section, {adapter.TARGET})
+    finally:
+        patching.patch_set(adapter.TARGET).uninstall()
+
+
+def _tell(section: Section, targets: set[str]) -> None:
+    counts = patching.counts()
+    for target in sorted(targets):
+        states = {state: number for (name, state), number in counts.items() if name == target}
+        section.facts[target] = states or None
+    for status in patching.statuses():
+        if status.target in targets and status.state != patching.ACTIVE:
+            section.findings.append(
+                f"the patch point {status.point} is {status.state} ({status.detail}): what it tells is not seen; "
+                f"look for a newer otel-mcp-client, or use another version of {status.target}"
+            )
+
+
+@contextlib.contextmanager
+def _quiet_stdout() -> Iterator[None]:
+    """What an imported package prints must not mix with our JSON."""
+    with contextlib.redirect_stdout(sys.stderr):
+        yield
+
+
+def _list(names: Any) -> str:
+    return ", ".join(sorted(names)) or "none"

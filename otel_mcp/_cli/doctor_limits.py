@@ -1,0 +1,57 @@
+"""Connectors whose calls have no time limit, as the call log tells: nothing else knows before a call is made."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from otel_mcp._cli.doctor_model import Section
+from otel_mcp._ground.settings import Settings
+from otel_mcp._record.calllog import fill_in
+
+_LOOK_BACK: Final = 8_000_000
+"""Bytes at the end of the log: some ten thousand calls, read in a fraction of a second."""
+
+
+def limits() -> Section:
+    """How many of the last calls of each connector had a limit that was seen."""
+    section = Section("limits")
+    template = Settings.from_environment().call_log
+    path = None if template is None else Path(fill_in(template))
+    if path is None or not path.is_file():
+        section.facts["calls"] = "unknown: OTEL_MCP_CALL_LOG names no call log that exists"
+        return section
+    calls: Counter[str] = Counter()
+    limited: Counter[str] = Counter()
+    for entry in _calls(path):
+        name = str(entry.get("connector"))
+        calls[name] += 1
+        limited[name] += bool(entry.get("limits")) or entry.get("limit") is not None
+    for name, number in sorted(calls.items()):
+        section.facts[name] = f"{limited[name]} of the last {number} calls had a time limit"
+        if not limited[name]:
+            section.findings.append(
+                f"none of the last {number} calls to {name} had a time limit, so a server that hangs is waited for "
+                "without end: give ClientSession or call_tool a read_timeout_seconds"
+            )
+    return section
+
+
+def _calls(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _LOOK_BACK))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return  # `files` tells of it
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue  # torn at the beginning or the end, or foreign
+        if isinstance(entry, dict) and entry.get("event") == "call" and not entry.get("simulated"):
+            yield entry
