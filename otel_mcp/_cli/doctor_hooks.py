@@ -16,11 +16,19 @@ from otel_mcp._ground.settings import Settings
 
 
 def sdk_hooks() -> Section:
-    """The MCP SDK's patch points and asyncio's."""
-    from otel_mcp import _sdk
-
+    """The MCP SDK's patch points and asyncio's; no facts where there is no SDK."""
     section = Section("hooks")
+    if importlib.util.find_spec("mcp") is None:
+        return section
     with _quiet_stdout():
+        try:
+            importlib.import_module("mcp")
+        except Exception as error:  # noqa: BLE001 - whatever a broken installation does
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            section.findings.append(f"mcp cannot be imported here ({reason}): correct its installation, then ask again")
+            return section
+        from otel_mcp import _sdk
+
         _sdk.install()
     try:
         _tell(section, {"mcp", "asyncio"})

@@ -261,3 +261,29 @@ def test_everything_is_looked_at() -> None:
     assert [section.name for section in doctor.examine()] == [
         "versions", "installation", "hooks", "hosts", "other instrumentors", "settings", "exporters", "files", "limits",
     ]  # fmt: skip
+
+
+def test_an_sdk_that_cannot_be_imported_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mcp.py").write_text("raise ImportError('half of it is missing')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mcp", raising=False)
+    section = doctor_hooks.sdk_hooks()
+    assert section.facts == {}
+    [finding] = section.findings
+    assert finding.startswith("mcp cannot be imported here (ImportError: half of it is missing)")
+
+
+def test_an_environment_without_the_sdk_and_what_it_brings_is_told_and_nothing_breaks() -> None:
+    script = (
+        "import sys; sys.modules['anyio'] = None\n"
+        "from importlib import util; real = util.find_spec\n"
+        "util.find_spec = lambda name, *rest: None if name in ('mcp', 'anyio') else real(name, *rest)\n"
+        "from otel_mcp._cli.main import main; sys.exit(main(['doctor']))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True, text=True, timeout=120, check=False,
+        env=environment(OTEL_EXPORTER_PROMETHEUS_PORT="0"),
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "hooks\n  none\n" in ended.stdout

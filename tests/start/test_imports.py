@@ -125,3 +125,37 @@ def test_after_forgetting_the_finder_is_gone_and_nobody_is_called():
     assert imports._finder not in sys.meta_path
     importlib.import_module("watched")
     assert seen == []
+
+
+def test_an_sdk_that_lacks_a_patch_point_is_one_line_and_the_rest_is_watched(child):
+    ended = child(
+        """
+        import mcp.client.stdio
+        del mcp.client.stdio._create_platform_compatible_process
+        import otel_mcp
+        otel_mcp.instrument()
+        from otel_mcp._ground import patching
+        print(patching.counts()[("mcp", "active")] > 10)
+        """,
+        prelude=False,
+    )
+    assert (ended.code, ended.out) == (0, "True\n")
+    [line] = ended.lines
+    assert "patch points (mcp.client.stdio:_create_platform_compatible_process), so not everything is seen" in line
+
+
+def test_an_sdk_that_is_absent_is_the_programs_to_find_out(child):
+    ended = child(
+        """
+        import sys
+        sys.modules["mcp"] = None
+        import otel_mcp
+        otel_mcp.instrument()
+        try:
+            import mcp
+        except ImportError as error:
+            print(type(error).__name__)
+        """,
+        prelude=False,
+    )
+    assert (ended.code, ended.out, ended.err) == (0, "ModuleNotFoundError\n", "")
