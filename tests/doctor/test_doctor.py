@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -24,7 +25,6 @@ from otel_mcp._ground import patching
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch) -> None:
     """No variable of OpenTelemetry's or ours, and a port that nobody has."""
-    import os
 
     for name in list(os.environ):
         if name.startswith("OTEL_"):
