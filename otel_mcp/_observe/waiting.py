@@ -42,7 +42,7 @@ def of_call(call: Call) -> dict[str, Any]:
         "age": events.seconds(now() - call.started),
         "limit": events.seconds(limit),
         "limit_source": source,
-        **_session(call.session),
+        **_session(call.session, orphaned=call.orphaned),
         "lock_holder": call.lock_holder,
     }
 
@@ -57,7 +57,7 @@ def of_attempt(attempt: Attempt) -> dict[str, Any]:
         "age": events.seconds(now() - attempt.started),
         "limit": events.seconds(attempt.limit),
         "limit_source": "sdk" if attempt.limit is not None else None,
-        **_session(attempt.session),
+        **_session(attempt.session, orphaned=attempt.orphaned),
         "lock_holder": None,
     }
 
@@ -78,14 +78,15 @@ def of_wait(wait: Wait) -> dict[str, Any]:
     }
 
 
-def _session(session: Session | None) -> dict[str, Any]:
+def _session(session: Session | None, *, orphaned: bool = False) -> dict[str, Any]:
+    """An orphan is told of in the middle of its session's teardown, when the session is as good as retired."""
     if session is None:
         return dict.fromkeys(("silent_for", "generation", "current_generation", "held_by")) | {"retired": False}
     return {
         "silent_for": events.seconds(now() - (session.last_inbound or session.opened)),
         "generation": session.generation,
         "current_generation": session.connector.generation,
-        "retired": session.retired,
+        "retired": session.retired or orphaned,
         "held_by": session.holds[0] if session.holds else None,
     }
 
