@@ -28,10 +28,16 @@ test-matrix:  ## the suite with every Python here and every SDK
 test-hosts:  ## every host adapter against its real package, each in its own environment; one: HOST=hermes
 	PYTHONPATH=tests $(PYTHON) -m hosts $(HOST) $(if $(PYTEST),--pytest="$(PYTEST)")
 
+soak:  ## ten minutes of random faults, cancellations and teardowns: SOAK_SECONDS=120 in each environment of `test`
+	SOAK_SECONDS=$(or $(SOAK_SECONDS),120) $(MATRIX) -- tests/stress
+
+bench-scrape: .envs/demo/installed  ## what a scrape costs at 50, 200 and 1,000 connectors, beside prometheus_client
+	.envs/demo/bin/python benchmarks/scrape.py
+
 check:  ## ruff and mypy only
 	$(MATRIX) --check
 
 clean:  ## forget the environments and what was built
 	rm -rf .envs build dist
 
-.PHONY: help demo test test-matrix test-hosts check clean
+.PHONY: help demo test test-matrix test-hosts soak bench-scrape check clean
