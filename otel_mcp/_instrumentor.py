@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Collection
 from typing import Any
@@ -9,6 +10,16 @@ from typing import Any
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
 
 _lock = threading.Lock()
+
+
+def _begin_anew() -> None:
+    """In a forked child: the thread that held the lock is not there to let it go."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 class OtelMcpInstrumentor(BaseInstrumentor):  # type: ignore[misc] # the base class is not typed

@@ -8,6 +8,7 @@ a fault of ours fails them.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from types import TracebackType
 from typing import Final
@@ -27,6 +28,17 @@ def internal_errors() -> dict[str, int]:
     """Faults of our own that were caught since the process began, by component."""
     with _lock:
         return dict(_counts)
+
+
+def _begin_anew() -> None:
+    """In a forked child: the thread that held the lock is not there to let it go; the counts are the parent's."""
+    global _lock
+    _lock = threading.Lock()
+    _counts.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def caught(component: str, lost: str, error: BaseException) -> None:
