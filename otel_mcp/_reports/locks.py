@@ -31,14 +31,19 @@ _MAX_WATCHED = 1000
 def _watch(lock: Any, connector: str, name: str) -> WatchedLock:
     key = (id(lock), connector)
     found = _watched.get(key)
-    if found is not None and found[0] is lock:
+    if found is not None and found[0] is lock and _is_known(found[1]):
         return found[1]
     entry = ledger.connector(connector)
     entry.registered = True
     watched = WatchedLock(entry, name)
-    if len(_watched) < _MAX_WATCHED:
+    if len(_watched) < _MAX_WATCHED or key in _watched:
         _watched[key] = (lock, watched)
     return watched
+
+
+def _is_known(watched: WatchedLock) -> bool:
+    """Not so after a fork: the child's ledger has other connectors, and what waits would be counted nowhere."""
+    return ledger.connectors.get(watched.connector.name) is watched.connector
 
 
 class _Holding(AbstractAsyncContextManager[None]):
@@ -100,6 +105,7 @@ class Lock:
         method: Callable[[], str | None] | None = None,
     ) -> None:
         self._inner = inner if inner is not None else asyncio.Lock()
+        self._of = (connector, name)
         self._method = method or _nobody_knows
         self._watched: WatchedLock | None = None
         self._holding: list[Wait] = []
@@ -110,6 +116,8 @@ class Lock:
         """Wait until the lock is free and take it; returns what the inner lock returns."""
         wait: Wait | None = None
         with guarded("locks", "a lock wait"):
+            if self._watched is not None and not _is_known(self._watched):
+                self._watched = _watch(self._inner, *self._of)
             wait = self._watched.waits(None, self._method()) if self._watched is not None else None
         acquired = False
         try:
