@@ -15,6 +15,7 @@ A cancelled call sees nothing but the event loop's cancellation. What tells a ti
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import weakref
 from collections.abc import Iterator
@@ -28,12 +29,12 @@ _MAX_DEPTH: Final = 8
 """Levels of gather and task groups that are followed; nobody was seen to nest deeper."""
 _MAX_TASKS: Final = 5000
 """Tasks looked at for a waiter on Python <= 3.11: only after a cancellation, and bounded."""
-
-
+_TRIES: Final = 1000
+"""As often as `asyncio.all_tasks`, which has the same problem."""
 _NEVER: Final = float("inf")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Fired:
     timer: Any
     task: weakref.ref[Any]
@@ -57,7 +58,10 @@ def wrap_on_timeout(original: Any) -> Any:
 
 
 def _note(timer: Any) -> None:
-    _fired[:] = [entry for entry in _fired if _expiring(entry.timer)]
+    for entry in list(_fired):
+        if not _expiring(entry.timer):
+            with contextlib.suppress(ValueError):  # another thread's timer was faster
+                _fired.remove(entry)
     task = getattr(timer, "_task", None)
     if task is not None and _expiring(timer):
         _fired.append(_Fired(timer, weakref.ref(task), None))
@@ -136,11 +140,21 @@ def _cut_by_scope_above(task: Any, elapsed: float) -> Cut | None:
     if states is None:
         return None
     moment = loop_time()
-    for waiting, state in list(states.items()):
+    for waiting, state in _listed(states):
         deadline = _ran_out(getattr(state, "cancel_scope", None), moment)
         if deadline is not None and waiting is not task and _waits_for(waiting, task):
             return Cut(round(deadline - moment + elapsed, 3))
     return None
+
+
+def _listed(states: Any) -> list[tuple[Any, Any]]:
+    """Tasks of all event loops stand in one mapping, which other threads change while it is read."""
+    for _ in range(_TRIES):
+        try:
+            return list(states.items())
+        except RuntimeError:
+            continue
+    return []
 
 
 def _ran_out(scope: Any, moment: float) -> float | None:
