@@ -67,6 +67,8 @@ def _failed(call: Call, error: BaseException) -> None:
     try:
         calls.end(call, judge(call, error))
     except Exception as fault:  # noqa: BLE001 - the caller gets its own exception whatever happens here
+        with guard.guarded("calls", "the record of one call"):
+            calls.end(call, v.of_exception(error, Facts(cancelled=is_cancellation(error))))
         guard.caught("calls", "the record of one call", fault)
 
 

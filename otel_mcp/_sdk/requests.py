@@ -162,6 +162,7 @@ def _succeeded(major: Major, attempt: Attempt, request: Any, result: Any) -> Non
             content.answered(attempt, result)
         answered(attempt, major.verdict(method, result))
     except Exception as error:  # noqa: BLE001 - the caller gets its result whatever happens here
+        _end_anyway(attempt, v.OK)
         guard.caught("requests", "the end of one request", error)
 
 
@@ -181,7 +182,14 @@ def fail(attempt: Attempt, error: BaseException) -> None:
     try:
         _fail(attempt, error)
     except Exception as fault:  # noqa: BLE001 - the caller gets its own exception whatever happens here
+        _end_anyway(attempt, v.of_exception(error, Facts(cancelled=is_cancellation(error))))
         guard.caught("requests", "the end of one request", fault)
+
+
+def _end_anyway(attempt: Attempt, verdict: Verdict) -> None:
+    """Something of ours failed on the way to the end: or the request would stay open for good."""
+    with guard.guarded("requests", "the record of one request"):
+        attempts.end(attempt, verdict)
 
 
 def _fail(attempt: Attempt, error: BaseException) -> None:
