@@ -7,8 +7,9 @@ from typing import Any
 
 from otel_mcp._ground import names as n
 from otel_mcp._ground.labels import Labels
+from otel_mcp._ledger.connector import Connector
 from otel_mcp._ledger.ledger import Ledger
-from otel_mcp._ledger.model import Attempt, Connector, Session, now
+from otel_mcp._ledger.model import Attempt, Session, now
 
 Point = tuple[float, dict[str, Any]]
 

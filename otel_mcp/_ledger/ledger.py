@@ -14,7 +14,8 @@ from otel_mcp._ground import names as n
 from otel_mcp._ground import targets
 from otel_mcp._ground.labels import MAX_CONNECTORS, Labels, Sets
 from otel_mcp._ground.outcomes import Outcome
-from otel_mcp._ledger.model import CLOSED, LOST, READY, Attempt, Breaker, Call, Connector, Session, Transport, now
+from otel_mcp._ledger.connector import Breaker, Connector
+from otel_mcp._ledger.model import CLOSED, LOST, READY, Attempt, Call, Session, Transport, now
 
 _MAX_LISTED: Final = 5000
 """Listed tool names kept a connector; a server that lists more gets labels by answering instead."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from otel_mcp._ground import names as n
-from otel_mcp._ground.outcomes import OUTCOMES, Outcome
 from otel_mcp._ground.verdicts import http_cause
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from otel_mcp._ground.verdicts import Verdict
+    from otel_mcp._ledger.connector import Connector
 
 now = time.monotonic
 _call_ids = itertools.count(1)
@@ -56,10 +56,10 @@ class Transport:
     @property
     def network(self) -> str | None:
         """`network.transport` of the conventions."""
-        return _NETWORK.get(self.kind)
+        return NETWORKS.get(self.kind)
 
 
-_NETWORK: Final = {"stdio": "pipe", "http": "tcp", "sse": "tcp", "websocket": "tcp"}
+NETWORKS: Final = {"stdio": "pipe", "http": "tcp", "sse": "tcp", "websocket": "tcp"}
 
 
 @dataclass(slots=True, eq=False)
@@ -266,62 +266,3 @@ class Attempt:
         transport = self.session.transport
         status = self.http_status or (transport.http_status if transport.failed is not None else None)
         return http_cause(status) if status is not None else self.cause or transport.failed
-
-
-@dataclass(slots=True, eq=False)
-class Breaker:
-    """A breaker as its owner reports it."""
-
-    state: str = "closed"
-    half_open_at: float | None = None
-    """When an open breaker's cool-down ends."""
-    entered: dict[str, int] = field(default_factory=lambda: dict.fromkeys(n.BREAKER_STATES, 0))
-    strikes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(n.STRIKE_CAUSES, 0))
-    read: Any = None
-    """Optional function that reads the owner's state when somebody scrapes."""
-
-
-@dataclass(slots=True, eq=False)
-class Connector:
-    """One configured MCP server, with everything that is counted for it."""
-
-    name: str
-    generation: int = 0
-    calls: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
-    attempts: int = 0
-    retries: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})
-    faults: dict[str, int] = field(default_factory=lambda: dict.fromkeys(n.FAULT_CAUSES, 0))
-    cutoffs: set[tuple[str, str]] = field(default_factory=set)
-    """(phase, limit source) pairs whose deadline counter exists."""
-    methods: set[str] = field(default_factory=set)
-    sessions: dict[int, Session] = field(default_factory=dict)
-    open_calls: dict[int, Call] = field(default_factory=dict)
-    limit: float | None = None
-    """Of the call started last; 0 = none, None = unknown."""
-    tools: int | None = None
-    listed: set[str] = field(default_factory=set)
-    read_only: set[str] = field(default_factory=set)
-    """Of the listed tools, those that may be called twice: the server's `readOnlyHint`."""
-    breaker: Breaker | None = None
-    lock_waiting: int = 0
-    said_state: str | None = None
-    """What an adapter says about the connector while no session is open."""
-    last_connect_failed: bool = False
-    ever_ready: bool = False
-    last_end: str | None = None
-    """Why the last session ended, as a connect reason, for the next connect."""
-    registered: bool = False
-
-    def state(self) -> str:
-        """The state that counts; see `docs/contract.md`, `otel_mcp.client.connector.state`."""
-        states = {session.state for session in self.sessions.values() if not session.retired}
-        if READY in states:
-            return "ready"
-        if CONNECTING in states:
-            fresh = all(s.reason in {"initial", "additional"} for s in self.sessions.values() if s.state == CONNECTING)
-            return "connecting" if fresh else "reconnecting"
-        if self.said_state is not None:
-            return self.said_state
-        if LOST in states or self.last_connect_failed:
-            return "failed"
-        return "closed"

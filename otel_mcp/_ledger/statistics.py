@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from otel_mcp._ledger.connector import Connector
 from otel_mcp._ledger.ledger import Ledger
-from otel_mcp._ledger.model import Connector, now
+from otel_mcp._ledger.model import now
 
 
 @dataclass(frozen=True, slots=True)

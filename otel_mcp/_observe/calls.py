@@ -8,8 +8,9 @@ from typing import Final
 from otel_mcp._ground import names as n
 from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.verdicts import LEFT_BEHIND, Verdict, of_call
+from otel_mcp._ledger.connector import Connector
 from otel_mcp._ledger.ledger import ledger
-from otel_mcp._ledger.model import WAIT, Call, Connector, Session, now
+from otel_mcp._ledger.model import WAIT, Call, Session, now
 from otel_mcp._observe import loops
 from otel_mcp._record.recorder import recorder
 

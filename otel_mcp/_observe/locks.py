@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from otel_mcp._ground import names as n
+from otel_mcp._ledger.connector import Connector
 from otel_mcp._ledger.ledger import ledger
-from otel_mcp._ledger.model import LOCK, Call, Connector, now
+from otel_mcp._ledger.model import LOCK, Call, now
 from otel_mcp._observe import calls, loops
 from otel_mcp._record.recorder import recorder
 

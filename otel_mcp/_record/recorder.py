@@ -5,7 +5,6 @@ Start-up binds it to providers; while nothing is bound it makes nothing.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -14,16 +13,17 @@ from otel_mcp._ground import names as n
 from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.settings import Settings
 from otel_mcp._ground.verdicts import Verdict
+from otel_mcp._ledger.connector import Connector
 from otel_mcp._ledger.ledger import ledger
-from otel_mcp._ledger.model import Attempt, Call, Connector, Session
-from otel_mcp._record import events, records, spans
+from otel_mcp._ledger.model import Attempt, Call, Session
+from otel_mcp._record import events, points, records, spans
 from otel_mcp._record.metrics import Metrics
 from otel_mcp._version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry._logs import Logger, LoggerProvider
     from opentelemetry.metrics import MeterProvider
-    from opentelemetry.trace import Span, Tracer, TracerProvider
+    from opentelemetry.trace import Tracer, TracerProvider
 
 Fields = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 
@@ -88,7 +88,7 @@ class Recorder:
             parent = Context()
         elif call is not None and call.span is not None and call.own_span:
             parent = set_span_in_context(call.span)
-        links = _links(attempt) if attempt.probe is not None else []
+        links = spans.links_of_overlapped(attempt) if attempt.probe is not None else []
         span = spans.start_attempt(tracer, name, attempt, parent, links)
         attempt.span = span
         if span.get_span_context().is_valid:
@@ -107,7 +107,7 @@ class Recorder:
         span = attempt.span
         if span is not None:
             if attempt.target is not None and verdict.outcome is Outcome.OK:
-                _late_name(span, attempt.session.connector, attempt.method, attempt.target, answered=True)
+                spans.late_name(span, attempt.session.connector, attempt.method, attempt.target, answered=True)
             spans.end_attempt(span, attempt, verdict)
 
     def _exemplar(self, attempt: Attempt, verdict: Verdict, elapsed: float) -> Any:
@@ -118,39 +118,9 @@ class Recorder:
         return self._nowhere if verdict.outcome is Outcome.OK and elapsed < _QUICK else attempt.context
 
     def _operation(self, attempt: Attempt, verdict: Verdict) -> dict[str, Any]:
-        session = attempt.session
-        labels = ledger.labels
-        name = session.connector.name
-        target = None
-        if attempt.target is not None:
-            proven = verdict.outcome is Outcome.OK or attempt.target in session.connector.listed
-            target = labels.known_tool(name, attempt.target) or labels.tool(name, attempt.target, proven=proven)
-        key = (
-            name, attempt.method, target, verdict.outcome, verdict.error_type, verdict.code, session.protocol,
-            session.transport.kind,
-        )  # fmt: skip
-        folded = (n.OTHER, n.OTHER, None, verdict.outcome, None, None, None, None)
-        return self.metrics.attributes(c.OPERATION_DURATION, key, folded, self._operation_attributes)
-
-    @staticmethod
-    def _operation_attributes(key: tuple[Any, ...]) -> dict[str, Any]:
-        name, method, target, outcome, error_type, code, protocol, kind = key
-        labels = ledger.labels
-        label = labels.method(name, method) if method != n.OTHER else method
-        attributes: dict[str, Any] = {n.CONNECTOR: name, n.OUTCOME: outcome.value, n.MCP_METHOD_NAME: label}
-        if target is not None:
-            attributes[spans.TARGET_KEYS[method]] = target
-        if method == n.TOOLS_CALL:
-            attributes[n.GEN_AI_OPERATION_NAME] = n.EXECUTE_TOOL
-        if error_type is not None:
-            attributes[n.ERROR_TYPE] = labels.error_type(error_type)
-        if code is not None:
-            attributes[n.RPC_RESPONSE_STATUS_CODE] = attributes[n.ERROR_TYPE]
-        if protocol is not None:
-            attributes[n.MCP_PROTOCOL_VERSION] = labels.protocol(protocol)
-        if kind in _NETWORKS:
-            attributes[n.NETWORK_TRANSPORT] = _NETWORKS[kind]
-        return attributes
+        folded = (*points.FOLDED_OPERATION, verdict.outcome, None, None, None, None)
+        key = points.operation_key(attempt, verdict)
+        return self.metrics.attributes(c.OPERATION_DURATION, key, folded, points.operation)
 
     # --- calls ----------------------------------------------------------------------------------------------------
 
@@ -161,7 +131,7 @@ class Recorder:
         from opentelemetry.trace import SpanKind, get_current_span
 
         above = get_current_span()
-        if above.is_recording() and _is_execute_tool(above):
+        if above.is_recording() and spans.is_execute_tool(above):
             call.span, call.own_span = above, False
         else:
             label = spans.target_label(ledger.labels, call.connector, call.target) or call.method
@@ -174,13 +144,13 @@ class Recorder:
         connector = call.connector.name
         if self.metrics.bound:
             attributes = self.metrics.attributes(
-                c.CALL_DURATION, (connector, verdict.outcome), (n.OTHER, verdict.outcome), _call_attributes
+                c.CALL_DURATION, (connector, verdict.outcome), (n.OTHER, verdict.outcome), points.call
             )
             quick = verdict.outcome is Outcome.OK and call.elapsed < _QUICK
             self.metrics.record(c.CALL_DURATION, call.elapsed, attributes, self._nowhere if quick else None)
         if call.span is not None:
             if call.own_span and call.target is not None:
-                _late_name(call.span, call.connector, "call", call.target, answered=False)
+                spans.late_name(call.span, call.connector, "call", call.target, answered=False)
             spans.end_call(call.span, call, verdict, own=call.own_span)
         session = call.session
         kind = session.transport.kind if session is not None else None
@@ -193,7 +163,7 @@ class Recorder:
         if not self.metrics.bound:
             return
         key = (session.connector.name, error, session.protocol, session.transport.kind)
-        attributes = self.metrics.attributes(c.SESSION_DURATION, key, (n.OTHER, None, None, None), _session_attributes)
+        attributes = self.metrics.attributes(c.SESSION_DURATION, key, (n.OTHER, None, None, None), points.session)
         self.metrics.record(c.SESSION_DURATION, age, attributes)
 
     def connected(self, connector: Connector, verdict: Verdict, reason: str, elapsed: float) -> None:
@@ -275,54 +245,6 @@ class Recorder:
 
 _QUICK: Final = 1.0
 """Seconds."""
-_NETWORKS = {"stdio": "pipe", "http": "tcp", "sse": "tcp", "websocket": "tcp"}
-
-
-def _call_attributes(key: tuple[Any, ...]) -> dict[str, Any]:
-    return {n.CONNECTOR: key[0], n.OUTCOME: key[1].value}
-
-
-def _session_attributes(key: tuple[Any, ...]) -> dict[str, Any]:
-    connector, error, protocol, kind = key
-    attributes = {n.CONNECTOR: connector}
-    if error is not None:
-        attributes[n.ERROR_TYPE] = ledger.labels.error_type(error)
-    if protocol is not None:
-        attributes[n.MCP_PROTOCOL_VERSION] = ledger.labels.protocol(protocol)
-    if kind in _NETWORKS:
-        attributes[n.NETWORK_TRANSPORT] = _NETWORKS[kind]
-    return attributes
-
-
-def _late_name(span: Span, connector: Connector, first: str, target: str, *, answered: bool) -> None:
-    """A tool that got its label by this very answer gets it into the span's name too."""
-    name = getattr(span, "name", "")
-    if span.is_recording() and isinstance(name, str) and name.endswith(n.OTHER):
-        labels = ledger.labels
-        # Given here too: without a meter provider no point has asked for the label.
-        label = labels.tool(connector.name, target, proven=True) if answered else None
-        label = label or labels.known_tool(connector.name, target)
-        if label is not None and label != n.OTHER:
-            span.update_name(f"{first} {label}")
-
-
-def _links(attempt: Attempt) -> list[Any]:
-    from opentelemetry.trace import Link
-
-    links = []
-    for other in list(attempt.session.attempts.values()):
-        if other is not attempt and other.span is not None and other.probe is None:
-            with contextlib.suppress(AttributeError):
-                links.append(Link(other.span.get_span_context()))
-    return links
-
-
-def _is_execute_tool(span: Any) -> bool:
-    name = getattr(span, "name", "")
-    if isinstance(name, str) and name.startswith(n.EXECUTE_TOOL):
-        return True
-    attributes = getattr(span, "attributes", None)
-    return attributes is not None and attributes.get(n.GEN_AI_OPERATION_NAME) == n.EXECUTE_TOOL
 
 
 recorder = Recorder()

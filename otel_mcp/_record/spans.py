@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from otel_mcp._ground import names as n
 from otel_mcp._ground.labels import Labels, short
 from otel_mcp._ground.targets import safe_url, split
-from otel_mcp._ledger.model import Attempt, Call, Connector, Session
+from otel_mcp._ledger.connector import Connector
+from otel_mcp._ledger.ledger import ledger
+from otel_mcp._ledger.model import Attempt, Call, Session
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -189,3 +192,36 @@ def _mark_error(span: Span, description: str | None = None) -> None:
 
     # A description would carry a server's text, which is content: there is none unless somebody asked for it.
     span.set_status(Status(StatusCode.ERROR, description))
+
+
+def late_name(span: Span, connector: Connector, first: str, target: str, *, answered: bool) -> None:
+    """A tool that got its label by this very answer gets it into the span's name too."""
+    name = getattr(span, "name", "")
+    if span.is_recording() and isinstance(name, str) and name.endswith(n.OTHER):
+        labels = ledger.labels
+        # Given here too: without a meter provider no point has asked for the label.
+        label = labels.tool(connector.name, target, proven=True) if answered else None
+        label = label or labels.known_tool(connector.name, target)
+        if label is not None and label != n.OTHER:
+            span.update_name(f"{first} {label}")
+
+
+def links_of_overlapped(attempt: Attempt) -> list[Any]:
+    """Links from a keepalive probe to the requests that are open beside it."""
+    from opentelemetry.trace import Link
+
+    links = []
+    for other in list(attempt.session.attempts.values()):
+        if other is not attempt and other.span is not None and other.probe is None:
+            with contextlib.suppress(AttributeError):
+                links.append(Link(other.span.get_span_context()))
+    return links
+
+
+def is_execute_tool(span: Any) -> bool:
+    """Whether a GenAI instrumentation has opened this span for the very call."""
+    name = getattr(span, "name", "")
+    if isinstance(name, str) and name.startswith(n.EXECUTE_TOOL):
+        return True
+    attributes = getattr(span, "attributes", None)
+    return attributes is not None and attributes.get(n.GEN_AI_OPERATION_NAME) == n.EXECUTE_TOOL
