@@ -35,7 +35,7 @@ from otel_mcp._record.recorder import recorder
 from otel_mcp._start.endpoint import open_endpoint
 
 OPEN = 20
-ROUNDS = 15
+ROUNDS = 7
 TICK = 0.005
 """Seconds between two wake-ups of the loop that is measured."""
 PER_FAMILY = 2000
