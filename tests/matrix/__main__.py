@@ -78,7 +78,8 @@ def _checks(tools: Path, environment: Path) -> results.Result:
 def _pytest(environment: table.Environment, folder: Path, extra: list[str]) -> results.Result:
     report = ENVS / f"{environment.name}.xml"
     report.unlink(missing_ok=True)
-    left_out = [*([] if environment.whole else sorted(table.INDEPENDENT_OF_THE_SDK)), *table.ELSEWHERE]
+    only_whole = table.INDEPENDENT_OF_THE_SDK | table.AT_THE_FAR_ENDS
+    left_out = [*([] if environment.whole else sorted(only_whole)), *table.ELSEWHERE]
     options = [f"--ignore=tests/{name}" for name in left_out if (ROOT / "tests" / name).exists()]
     _say(environment.name)
     started = time.monotonic()

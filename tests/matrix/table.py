@@ -12,7 +12,12 @@ OLDEST, NEWEST = (3, 10), (3, 13)
 SDKS = ("1.26", "1.30", "2.3")
 
 # Folders below tests/ that do not meet the SDK. A folder that is not named here runs everywhere.
-INDEPENDENT_OF_THE_SDK = frozenset({"calllog", "cli", "dashboards", "docs", "ground", "packaging", "report", "start"})
+INDEPENDENT_OF_THE_SDK = frozenset(
+    {"calllog", "cli", "contract", "dashboards", "docs", "ground", "house", "packaging", "report", "start"}
+)
+
+# Folders that meet the SDK as any program does: both majors at the two far ends say what there is to say of them.
+AT_THE_FAR_ENDS = frozenset({"demo", "doctor", "examples", "servers"})
 
 # Folders that need other packages and have environments of their own.
 ELSEWHERE = ("hosts",)  # make test-hosts
