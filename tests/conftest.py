@@ -31,6 +31,15 @@ def faults_of_our_own_fail_the_test() -> None:
     guard.reraise = True
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One worker a file, so that what a file's tests share is made once; one for all that ask for the same `month`."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            shared = "month" if "month" in getattr(item, "fixturenames", ()) else str(item.path)
+            item.add_marker(pytest.mark.xdist_group(shared))
+
+
 class _Complaints(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
