@@ -39,6 +39,7 @@ CALL_METHODS = ("tools/call", "resources/read", "prompts/get")
     max_examples=PLANS,
     deadline=None,
     database=None,
+    report_multiple_bugs=False,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
     print_blob=True,
