@@ -7,6 +7,7 @@ would take theirs out too, so ours stays and turns into a plain passage (`Switch
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -113,6 +114,8 @@ class PatchSet:
             return
         original = getattr(owner, name)
         before = vars(owner).get(name, _ABSENT)
+        if before is _ABSENT and isinstance(owner, type):
+            original = _inherited(owner, name, original)
         ours = patch.wrap(original)
         setattr(owner, name, ours)
         self._installed.append(_Installed(patch, owner, name, before, ours))
@@ -135,6 +138,16 @@ class PatchSet:
                     _take_out(done)
             self._installed.clear()
             self.statuses.clear()
+
+
+def _inherited(owner: type, name: str, found: Any) -> Any:
+    """`found`, looked up again at each call: another instrumentor may patch the base class after us."""
+
+    @functools.wraps(found)
+    def inherited(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(super(owner, self), name)(*args, **kwargs)
+
+    return inherited
 
 
 _sets: dict[str, PatchSet] = {}

@@ -31,6 +31,9 @@ _HANDSHAKES: Final = frozenset({n.INITIALIZE, n.DISCOVER})
 class Major(Protocol):
     """What differs between the SDK's majors."""
 
+    makes_spans: bool
+    """Whether the SDK makes a span a request; ours is made current in its place then, and here otherwise."""
+
     def describe(self, request: Any) -> tuple[str, Any]:
         """Method and params of a request."""
 
@@ -58,6 +61,7 @@ def wrapper(original: Any, major: Major, switch: Switch) -> Any:
         if attempt is None:
             return await original(self, request, *args, **kwargs)
         token = CLAIM.set(attempt)
+        current = None if major.makes_spans else _make_current(attempt)
         try:
             result = await original(self, _outgoing(major, request, attempt), *args, **kwargs)
         except BaseException as error:
@@ -67,9 +71,32 @@ def wrapper(original: Any, major: Major, switch: Switch) -> Any:
             _succeeded(major, attempt, request, result)
             return result
         finally:
+            if current is not None:
+                leave(attempt.context, current)
             scopes.leave(CLAIM, token)
 
     return send_request
+
+
+def _make_current(attempt: Attempt) -> Any:
+    """Make the attempt's span current while the SDK sends; a token for `leave`, None without a span.
+
+    Others in there expect one: spans of further instrumentors become its children, and Traceloop, which copies the
+    current context into a `_meta` that is not empty, gives the caller None where there is no context to copy.
+    """
+    if attempt.context is None:
+        return None
+    from opentelemetry.context import attach
+
+    return attach(attempt.context)
+
+
+def leave(context: Any, token: Any) -> None:
+    """Detach, if the context that is current is still ours: a coroutine closed from elsewhere has another one."""
+    from opentelemetry.context import detach, get_current
+
+    if get_current() is context:
+        detach(token)
 
 
 def _begin(

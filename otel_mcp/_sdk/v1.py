@@ -22,6 +22,8 @@ _META: Final = "_meta"
 class V1:
     """Requests are `ClientRequest` with the real one in `.root`."""
 
+    makes_spans = False
+
     def describe(self, request: Any) -> tuple[str, Any]:
         root = getattr(request, "root", request)
         return root.method, getattr(root, "params", None)

@@ -29,6 +29,8 @@ DISCOVER_TIMEOUT: Final = 10.0
 class V2:
     """Requests carry `method` and `params` themselves."""
 
+    makes_spans = True
+
     def describe(self, request: Any) -> tuple[str, Any]:
         return request.method, getattr(request, "params", None)
 
@@ -82,15 +84,7 @@ class _Ours:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        leave(self._attempt.context, self._token)
-
-
-def leave(context: Any, token: Any) -> None:
-    """Detach, if the context that is current is still ours: a coroutine closed from elsewhere has another one."""
-    from opentelemetry.context import detach, get_current
-
-    if get_current() is context:
-        detach(token)
+        requests.leave(self._attempt.context, self._token)
 
 
 def wrap_otel_span(original: Any, switch: Switch) -> Any:
@@ -277,4 +271,4 @@ def patches(switch: Switch) -> list[Patch]:
     ]
 
 
-__all__ = ["V2", "leave", "patches"]
+__all__ = ["V2", "patches"]
