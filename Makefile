@@ -34,10 +34,16 @@ soak:  ## ten minutes of random faults, cancellations and teardowns: SOAK_SECOND
 bench-scrape: .envs/demo/installed  ## what a scrape costs at 50, 200 and 1,000 connectors, beside prometheus_client
 	.envs/demo/bin/python benchmarks/scrape.py
 
+bench-cost: .envs/demo/installed  ## what a call costs, beside the least that it could cost
+	.envs/demo/bin/python benchmarks/cost_per_call.py
+
+test-coexistence:  ## beside other instrumentors, each in its own environment; one: PEER=logfire
+	PYTHONPATH=tests $(PYTHON) -m coexistence $(PEER) $(if $(PYTEST),--pytest="$(PYTEST)")
+
 check:  ## ruff and mypy only
 	$(MATRIX) --check
 
 clean:  ## forget the environments and what was built
 	rm -rf .envs build dist
 
-.PHONY: help demo test test-matrix test-hosts soak bench-scrape check clean
+.PHONY: help demo test test-matrix test-hosts test-coexistence soak bench-scrape bench-cost check clean

@@ -78,14 +78,14 @@ def _version(given: list[str] | None) -> tuple[int, int] | None:
     return int(major), int(minor)
 
 
-def main() -> int:
+def main(folder: Path = HERE) -> int:
     """0 if nothing failed, 1 if something did, 2 if it could not begin."""
     parser = argparse.ArgumentParser(prog="hosts")
     parser.add_argument("names", nargs="*", help="hosts; without one, all")
     parser.add_argument("--pytest", default="", help="arguments for pytest, in one word")
     given = parser.parse_args()
     try:
-        chosen = _chosen(given.names)
+        chosen = _chosen(given.names, folder)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -99,8 +99,8 @@ def main() -> int:
     return int(any(result.failed for result in collected))
 
 
-def _chosen(names: list[str]) -> list[Host]:
-    known = hosts()
+def _chosen(names: list[str], folder: Path) -> list[Host]:
+    known = hosts(folder)
     unknown = sorted(set(names) - known.keys())
     if unknown:
         raise ValueError(f"no host is called {', '.join(unknown)}; there are {', '.join(known)}")

@@ -20,7 +20,7 @@ INDEPENDENT_OF_THE_SDK = frozenset(
 AT_THE_FAR_ENDS = frozenset({"demo", "doctor", "examples", "servers"})
 
 # Folders that need other packages and have environments of their own.
-ELSEWHERE = ("hosts",)  # make test-hosts
+ELSEWHERE = ("hosts", "coexistence")  # make test-hosts, make test-coexistence
 
 
 @dataclass(frozen=True)
