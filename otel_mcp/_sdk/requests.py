@@ -86,9 +86,11 @@ def _make_current(attempt: Attempt) -> Any:
     """
     if attempt.context is None:
         return None
-    from opentelemetry.context import attach
+    with guard.guarded("requests", "the current span of one request"):
+        from opentelemetry.context import attach
 
-    return attach(attempt.context)
+        return attach(attempt.context)
+    return None
 
 
 def leave(context: Any, token: Any) -> None:
