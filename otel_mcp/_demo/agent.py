@@ -14,7 +14,7 @@ import contextlib
 import itertools
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from importlib.metadata import version
@@ -82,7 +82,10 @@ def tell(*words: object) -> None:
     print(*words, sep=": ", flush=True)
 
 
-async def run(config: dict[str, Any], seconds: float) -> None:
+LookAfter = Callable[[str, dict[str, Any]], Coroutine[Any, Any, None]]
+
+
+async def run(config: dict[str, Any], seconds: float, look_after: LookAfter) -> None:
     async with anyio.create_task_group() as tasks:
         for name, server in config["mcpServers"].items():
             tasks.start_soon(look_after, name, server)
@@ -90,12 +93,12 @@ async def run(config: dict[str, Any], seconds: float) -> None:
         tasks.cancel_scope.cancel()
 
 
-def main() -> int:
+def main(look_after: LookAfter = look_after) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("config", type=Path)
     parser.add_argument("--seconds", type=float, default=40.0)
     given = parser.parse_args()
-    anyio.run(run, json.loads(given.config.read_text()), given.seconds)
+    anyio.run(run, json.loads(given.config.read_text()), given.seconds, look_after)
     return 0
 
 

@@ -8,16 +8,14 @@ refuses without calling, and a dead server is connected to again without a word 
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import anyio
 from mcp import StdioServerParameters
 
+from otel_mcp._demo.agent import main
 from otel_mcp.resilience import CircuitBreaker, Connector
 
 DEADLINE = 2.0
@@ -41,22 +39,5 @@ async def look_after(name: str, server: dict[str, Any]) -> None:
             await anyio.sleep(job["every"])
 
 
-async def run(config: dict[str, Any], seconds: float) -> None:
-    async with anyio.create_task_group() as tasks:
-        for name, server in config["mcpServers"].items():
-            tasks.start_soon(look_after, name, server)
-        await anyio.sleep(seconds)
-        tasks.cancel_scope.cancel()
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("config", type=Path)
-    parser.add_argument("--seconds", type=float, default=40.0)
-    given = parser.parse_args()
-    anyio.run(run, json.loads(given.config.read_text()), given.seconds)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(look_after))
