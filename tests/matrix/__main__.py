@@ -57,7 +57,8 @@ def _all(
     collected = [_checks(tools.result(), folders[typed].result())] if not given.only else []
     if not given.check:
         for environment, folder in zip(chosen, folders, strict=True):
-            collected.append(_pytest(environment, folder.result(), given.pytest))
+            first = environment is chosen[0]
+            collected.append(_pytest(environment, folder.result(), given.pytest, first=first))
     return collected
 
 
@@ -75,11 +76,12 @@ def _checks(tools: Path, environment: Path) -> results.Result:
     return results.Result("check", len(codes) - failed, failed, seconds=time.monotonic() - started)
 
 
-def _pytest(environment: table.Environment, folder: Path, extra: list[str]) -> results.Result:
+def _pytest(environment: table.Environment, folder: Path, extra: list[str], *, first: bool) -> results.Result:
     report = ENVS / f"{environment.name}.xml"
     report.unlink(missing_ok=True)
     only_whole = table.INDEPENDENT_OF_THE_SDK | table.AT_THE_FAR_ENDS
-    left_out = [*([] if environment.whole else sorted(only_whole)), *table.ELSEWHERE]
+    only_first = frozenset() if first else table.ONCE
+    left_out = sorted((frozenset() if environment.whole else only_whole) | only_first | set(table.ELSEWHERE))
     options = [f"--ignore=tests/{name}" for name in left_out if (ROOT / "tests" / name).exists()]
     _say(environment.name)
     started = time.monotonic()

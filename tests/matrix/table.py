@@ -19,6 +19,9 @@ INDEPENDENT_OF_THE_SDK = frozenset(
 # Folders that meet the SDK as any program does: both majors at the two far ends say what there is to say of them.
 AT_THE_FAR_ENDS = frozenset({"demo", "doctor", "examples", "servers"})
 
+# Folders that do not depend on the Python version either: in the first environment only.
+ONCE = frozenset({"contract", "dashboards", "docs", "house", "packaging"})
+
 # Folders that need other packages and have environments of their own.
 ELSEWHERE = ("hosts", "coexistence")  # make test-hosts, make test-coexistence
 

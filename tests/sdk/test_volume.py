@@ -22,7 +22,7 @@ from mcp.shared.message import SessionMessage
 from harness.sessions import MAJOR
 from otel_mcp import hooks, testing
 from otel_mcp._ground.labels import MAX_CONNECTORS
-from otel_mcp._ledger import model
+from otel_mcp._ledger import connector, model
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._record.recorder import recorder
 
@@ -59,7 +59,7 @@ def answer(request_id: Any) -> Any:
 def kept() -> Counter[str]:
     """Objects of the ledger that are alive, and what the recorder's caches hold."""
     gc.collect()
-    kinds = (model.Call, model.Attempt, model.Session, model.Connector)
+    kinds = (model.Call, model.Attempt, model.Session, connector.Connector)
     alive = Counter(type(each).__name__ for each in gc.get_objects() if isinstance(each, kinds))
     sets = recorder.metrics._sets
     alive["sets"] = sum(len(entry.values) for entry in sets.values())

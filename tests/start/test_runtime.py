@@ -1,5 +1,6 @@
 """The first session starts the process' telemetry, and nothing before it does."""
 
+import contextlib
 import socket
 
 import pytest
@@ -96,22 +97,30 @@ def test_a_collection_that_fails_is_a_500_and_the_next_scrape_is_answered(child)
     assert (ended.code, ended.out) == (0, "500 {'endpoint': 1}\n")
 
 
-def taken_ports(first, number):
-    """Listen on `number` ports from `first`; the caller closes them."""
-    sockets = []
-    for port in range(first, first + number):
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
-        listener.listen()
-        sockets.append(listener)
-    return sockets
+def taken_ports(many: int) -> tuple[int, list[socket.socket]]:
+    """A port after which at least 33 are free, and listeners on the first `many` from it on."""
+    for first in range(21_000, 29_000, 40):
+        with contextlib.ExitStack() as opened:
+            listeners = []
+            try:
+                for port in range(first, first + 33):
+                    listener = opened.enter_context(socket.socket())
+                    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    listener.bind(("127.0.0.1", port))
+                    listener.listen()
+                    listeners.append(listener)
+            except OSError:
+                continue
+            opened.pop_all()
+            for listener in listeners[many:]:
+                listener.close()
+            return first, listeners[:many]
+    raise AssertionError("no 33 free ports beside each other")
 
 
 @pytest.mark.parametrize("taken", [1, 2, 32])
 def test_a_taken_port_means_the_next_free_one_and_one_line_names_it(child, taken):
-    first = 21_000
-    sockets = taken_ports(first, taken)
+    first, sockets = taken_ports(taken)
     try:
         ended = child("ensure_started(); count(); assert scrape()", OTEL_EXPORTER_PROMETHEUS_PORT=str(first))
     finally:
@@ -124,15 +133,15 @@ def test_a_taken_port_means_the_next_free_one_and_one_line_names_it(child, taken
 
 
 def test_with_all_ports_taken_one_line_says_so_and_the_program_goes_on(child):
-    sockets = taken_ports(21_000, 33)
+    first, sockets = taken_ports(33)
     try:
-        ended = child("ensure_started(); print(runtime.in_force())", OTEL_EXPORTER_PROMETHEUS_PORT="21000")
+        ended = child("ensure_started(); print(runtime.in_force())", OTEL_EXPORTER_PROMETHEUS_PORT=str(first))
     finally:
         for each in sockets:
             each.close()
     assert ended.out == "{'traces': 'none', 'metrics': 'none', 'logs': 'none', 'endpoint': None}\n"
     assert ended.lines == [
-        "no Prometheus endpoint: the ports 21000 to 21032 on 127.0.0.1 are all taken; set "
+        f"no Prometheus endpoint: the ports {first} to {first + 32} on 127.0.0.1 are all taken; set "
         "OTEL_EXPORTER_PROMETHEUS_PORT to a free one, 0 for any"
     ]
 

@@ -14,6 +14,8 @@ STATE = """
 import sys
 print("hook" if any(type(each).__module__ == "otel_mcp._start.imports" for each in sys.meta_path) else "no hook")
 """
+ALONE = ("-S",)
+"""Without the environment's own site-packages, where the package may be installed beside the folder under test."""
 HEAVY = ("opentelemetry", "prometheus", "wrapt", "logging", "threading", "json", "dataclasses", "mcp")
 
 
@@ -85,13 +87,13 @@ def test_a_value_that_is_neither_is_said_once_mcp_is_imported_and_not_before(sta
 
 def test_a_start_file_left_behind_alone_says_nothing(start, site_folder):
     (site_folder / "otel_mcp_start.py").unlink()
-    ended = start(OTEL_MCP_ENABLED="true")
+    ended = start(options=ALONE, OTEL_MCP_ENABLED="true")
     assert (ended.code, ended.out, ended.err) == (0, "no hook\n", "")
 
 
 def test_a_package_that_is_gone_is_one_line_and_the_program_runs(start, site_folder):
     (site_folder / "otel_mcp").unlink()
-    ended = start(OTEL_MCP_ENABLED="true")
+    ended = start(options=ALONE, OTEL_MCP_ENABLED="true")
     assert (ended.code, ended.out) == (0, "no hook\n")
     assert ended.lines == ["cannot start (ModuleNotFoundError: No module named 'otel_mcp'); the program runs unwatched"]
 
