@@ -137,7 +137,7 @@ def _run(scenario: Scenario, see: See, backend: str) -> list[Any]:
 
 
 async def _blind(look: Look) -> None:
-    await anyio.sleep(0.3)
+    await anyio.sleep(0.8)  # what is looked for in the watched run has happened by then here too
 
 
 def _seeing(operator: Operator) -> See:
