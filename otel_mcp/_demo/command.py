@@ -21,6 +21,7 @@ from otel_mcp._demo.watch import Endpoint
 STILL_WAITING = 5  # seconds; the default of 30 would show one record in a demo of 40
 _EXIT_LIMIT = 15.0  # seconds that the agent may take to close its connections: some of its servers do not answer
 _REDRAW = 0.5
+_PORT = 9464  # the default; the second agent starts one above, so that the first one has it
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,8 +51,8 @@ def run(given: argparse.Namespace) -> int:
     log = folder / "calls.jsonl"
     with (
         staged(folder, _environment()) as stage,
-        _agent(stage, agent.__file__, log, given.seconds) as process,
-        _agent(stage, careful_agent.__file__, log, given.seconds),
+        _agent(stage, agent.__file__, log, given.seconds, _PORT) as process,
+        _agent(stage, careful_agent.__file__, log, given.seconds, _PORT + 1),
     ):
         _watch(stage, process, log, given.seconds)
     print()
@@ -71,7 +72,7 @@ def _environment() -> dict[str, str]:
 
 
 @contextmanager
-def _agent(stage: Stage, program: str, log: Path, seconds: float) -> Iterator[subprocess.Popen[bytes]]:
+def _agent(stage: Stage, program: str, log: Path, seconds: float, port: int) -> Iterator[subprocess.Popen[bytes]]:
     """An agent, told by its environment alone to be watched."""
     name = Path(program).stem
     targets = stage.folder / f"targets-{name}"
@@ -82,6 +83,7 @@ def _agent(stage: Stage, program: str, log: Path, seconds: float) -> Iterator[su
         "OTEL_MCP_CONNECTORS": stage.connectors(),
         "OTEL_MCP_STILL_WAITING": str(STILL_WAITING),
         "OTEL_MCP_TARGETS": str(targets),
+        "OTEL_EXPORTER_PROMETHEUS_PORT": str(port),
         "OTEL_SERVICE_NAME": f"demo-{name.replace('_', '-')}",
     }
     command = [sys.executable, program, str(stage.folder / f"{name}.json"), "--seconds", str(seconds)]
