@@ -72,6 +72,12 @@ def on_orphan(tell: Callable[[Attempt], None]) -> None:
         _orphan_listeners.append(tell)
 
 
+def forget_orphan(tell: Callable[[Attempt], None]) -> None:
+    """The inverse of `on_orphan`."""
+    if tell in _orphan_listeners:
+        _orphan_listeners.remove(tell)
+
+
 def orphaned(attempt: Attempt) -> None:
     """A request was orphaned."""
     for tell in _orphan_listeners:

@@ -111,8 +111,8 @@ class CallLog:
 
     def _linked(self) -> queries.Files:
         # The engine would expand `*`, `?` and `[` in a name once more; the name of a link has none.
-        links: dict[str, list[str]] = {"none": [], "gzip": []}
-        for compression, paths in (("none", self.sources.plain), ("gzip", self.sources.gzip)):
+        links: dict[str, list[str]] = {"uncompressed": [], "gzip": []}
+        for compression, paths in (("uncompressed", self.sources.plain), ("gzip", self.sources.gzip)):
             for number, path in enumerate(paths):
                 link = Path(self._folder.name) / f"{compression}-{number}"
                 link.symlink_to(path.resolve())
@@ -127,7 +127,7 @@ class CallLog:
                 for line in self._lines(path):
                     out.write(line.rstrip(b"\r\n") + b"\n")
             copies.append(str(copy))
-        return {"none": copies}
+        return {"uncompressed": copies}
 
     def _lines(self, path: Path) -> Iterator[bytes]:
         with gzip.open(path) if path in self.sources.gzip else path.open("rb") as file:

@@ -142,9 +142,12 @@ def _disabled(settings: Settings) -> frozenset[str]:
 
 
 def _stop(runtime: _Runtime, deadline: float) -> None:
+    from otel_mcp._observe.scopes import forget_orphan
     from otel_mcp._observe.shutdown import close_open_calls
+    from otel_mcp._observe.waiting import orphaned
     from otel_mcp._record.recorder import recorder
 
+    forget_orphan(orphaned)
     if runtime.watcher is not None:
         runtime.watcher.stop()
     with guarded("exit", "the calls that were still open"):

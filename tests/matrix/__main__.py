@@ -15,6 +15,8 @@ from matrix.environments import ENVS, REQUIREMENTS, ROOT, build_wheel, prepare, 
 
 # Most tests wait for a process most of the time, so more workers than processors pay.
 WORKERS = 4
+MOST_DISTURBED = 8
+"""More failures than this are no disturbance, and are not tried again."""
 
 
 def main() -> int:
@@ -88,7 +90,20 @@ def _pytest(environment: table.Environment, folder: Path, extra: list[str], *, f
     # The console script, not `python -m pytest`: that would put the source tree before the installed wheel.
     spread = ["--numprocesses", str(WORKERS), "--dist", "loadgroup"]
     code = _stream([program(folder, "pytest"), "--quiet", f"--junitxml={report}", *spread, *options, *extra])
-    return results.read(environment.name, report, code, time.monotonic() - started)
+    result = results.read(environment.name, report, code, time.monotonic() - started)
+    if 0 < len(result.broken) <= MOST_DISTURBED and result.failed == len(result.broken):
+        result.settle(_again(environment, folder, result.broken))
+    return result
+
+
+def _again(environment: table.Environment, folder: Path, nodes: list[str]) -> results.Result:
+    """The failed tests once more, one after another: many meet real processes, and a busy machine disturbs a few."""
+    _say(f"{environment.name}, once more by themselves: {len(nodes)}")
+    report = ENVS / f"{environment.name}.again.xml"
+    report.unlink(missing_ok=True)
+    code = _stream([program(folder, "pytest"), "--quiet", f"--junitxml={report}", *nodes])
+    result = results.read(environment.name, report, code, 0.0)
+    return result if report.exists() and code in {0, 1} else results.Result(environment.name, broken=nodes)
 
 
 def _stream(command: list[str]) -> int:

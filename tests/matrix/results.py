@@ -22,6 +22,18 @@ class Result:
     reason: str = ""
     skips: set[str] = field(default_factory=set)
     tables: dict[str, dict[str, bool]] = field(default_factory=lambda: defaultdict(dict))
+    broken: list[str] = field(default_factory=list)
+    """Node ids of what failed."""
+    shaky: list[str] = field(default_factory=list)
+    """Of these, what passed when it ran again by itself."""
+
+    def settle(self, again: Result) -> None:
+        """Take in a second run of what failed: a test that passes by itself was disturbed, and is named."""
+        self.shaky = [node for node in self.broken if node not in again.broken]
+        self.failed -= len(self.shaky)
+        self.passed += len(self.shaky)
+        for table, rows in again.tables.items():
+            self.tables[table].update({row: held for row, held in rows.items() if held})
 
     @property
     def verdict(self) -> str:
@@ -44,6 +56,8 @@ def _count(result: Result, case: ElementTree.Element) -> None:
     skip = case.find("skipped")
     if broken:
         result.failed += 1
+        folder, *inside = (case.get("classname") or "").split(".")
+        result.broken.append(f"{'/'.join([folder, *inside])}.py::{case.get('name')}")
     elif skip is not None:
         result.skipped += 1
         result.skips.add(skip.get("message") or "no reason given")
@@ -62,6 +76,7 @@ def summary(results: list[Result]) -> str:
     for result in results:
         counts = f"{result.passed:5} passed {result.failed:3} failed {result.skipped:3} skipped {result.seconds:6.0f} s"
         lines.append(f"  {result.name:16} {result.verdict:8}{counts}  {result.reason}".rstrip())
+        lines += [f"    passed only by itself, the second time: {node}" for node in result.shaky]
         lines += [f"    skipped: {reason}" for reason in sorted(result.skips)]
     verdicts = [result.verdict for result in results]
     lines.append(", ".join(f"{verdicts.count(word)} environments {word}" for word in ("passed", "failed", "skipped")))

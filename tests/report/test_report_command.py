@@ -3,13 +3,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from report.report_logs import NOON, call, cut, event, spread, write
 
-ROOT = Path(__file__).parents[2]
+from harness.package import environment, path_entry
+
 FINDING = [
     "kind", "connector", "tool", "hour", "weekday", "calls", "deadlines", "share", "lift", "p_adjusted", "sentence",
     "next_step",
@@ -19,8 +21,8 @@ FINDING = [
 def report(*arguments: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "otel_mcp", "report", *map(str, arguments)],
-        cwd=ROOT, capture_output=True, text=True, timeout=120,
-        env={"PATH": "/usr/bin", "COLUMNS": "160", **(env or {})},
+        cwd=tempfile.gettempdir(), capture_output=True, text=True, timeout=120,
+        env={"PATH": "/usr/bin", "COLUMNS": "160", **path_entry(), **(env or {})},
     )  # fmt: skip
 
 
@@ -128,7 +130,7 @@ def test_a_reader_that_goes_away_is_no_fault(log: Path) -> None:
     command = f"{sys.executable} -m otel_mcp report {log} --json | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
         ["/bin/bash", "-c", command],
-        cwd=ROOT, capture_output=True, text=True, timeout=120,
+        cwd=tempfile.gettempdir(), capture_output=True, text=True, timeout=120, env=environment(),
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("0\n", "")
 
