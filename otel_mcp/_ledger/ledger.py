@@ -229,9 +229,7 @@ class Ledger:
                 connector.breaker = Breaker()
             return connector.breaker
 
-    def listed(
-        self, connector: Connector, tools: list[str], read_only: list[str], *, first_page: bool, last_page: bool
-    ) -> None:
+    def listed(self, connector: Connector, tools: list[str], read_only: list[str], *, first_page: bool) -> None:
         """Keep what a `tools/list` answer named, and which of it carries the `readOnlyHint`."""
         with self.lock:
             if first_page:

@@ -38,7 +38,6 @@ _NEVER: Final = float("inf")
 class _Fired:
     timer: Any
     task: weakref.ref[Any]
-    limit: float | None
 
 
 _fired: list[_Fired] = []
@@ -64,7 +63,7 @@ def _note(timer: Any) -> None:
                 _fired.remove(entry)
     task = getattr(timer, "_task", None)
     if task is not None and _expiring(timer):
-        _fired.append(_Fired(timer, weakref.ref(task), None))
+        _fired.append(_Fired(timer, weakref.ref(task)))
 
 
 def _expiring(timer: Any) -> bool:

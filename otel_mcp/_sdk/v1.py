@@ -62,7 +62,7 @@ class V1:
             first = getattr(params, "cursor", None) is None
             names = [tool.name for tool in result.tools]
             harmless = [tool.name for tool in result.tools if getattr(tool.annotations, "readOnlyHint", None) is True]
-            ledger.listed(session.connector, names, harmless, first_page=first, last_page=result.nextCursor is None)
+            ledger.listed(session.connector, names, harmless, first_page=first)
 
 
 @functools.cache

@@ -60,7 +60,7 @@ class V2:
             first = getattr(params, "cursor", None) is None
             names = [tool.name for tool in result.tools]
             harmless = [tool.name for tool in result.tools if getattr(tool.annotations, "read_only_hint", None) is True]
-            ledger.listed(session.connector, names, harmless, first_page=first, last_page=result.next_cursor is None)
+            ledger.listed(session.connector, names, harmless, first_page=first)
 
 
 class _Ours:
