@@ -76,6 +76,8 @@ PING: Final = "ping"
 INITIALIZE: Final = "initialize"
 DISCOVER: Final = "server/discover"
 CALL_METHODS: Final = (TOOLS_CALL, RESOURCES_READ, PROMPTS_GET)
+TARGET_KEYS: Final = {TOOLS_CALL: GEN_AI_TOOL_NAME, PROMPTS_GET: GEN_AI_PROMPT_NAME}
+"""The attribute that what is asked for stands in."""
 
 # --- closed value sets --------------------------------------------------------------------------------------------
 PHASES: Final = ("lock", "connect", "write", "wait", "validate", "backoff")

@@ -32,6 +32,7 @@ class Outcome(str, enum.Enum):
     """Of calls only: nothing was sent."""
 
     __str__ = str.__str__
+    __hash__ = str.__hash__  # the enum's own is written in Python, and outcomes are looked up at every call
 
     @property
     def bucket(self) -> str:

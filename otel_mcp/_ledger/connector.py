@@ -33,8 +33,8 @@ class Connector:
     attempts: int = 0
     retries: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})
     faults: dict[str, int] = field(default_factory=lambda: dict.fromkeys(n.FAULT_CAUSES, 0))
-    cutoffs: set[tuple[str, str]] = field(default_factory=set)
-    """(phase, limit source) pairs whose deadline counter exists."""
+    prepared: set[str | None] = field(default_factory=set)
+    """Limit sources whose deadline counter exists; None: without a limit."""
     methods: set[str] = field(default_factory=set)
     sessions: dict[int, Session] = field(default_factory=dict)
     open_calls: dict[int, Call] = field(default_factory=dict)

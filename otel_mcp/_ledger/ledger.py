@@ -165,19 +165,17 @@ class Ledger:
 
     def open_call(self, call: Call) -> None:
         """Register a call."""
-        call.phase_since = call.started
-        call.connector.registered = True
-        self.calls[call.id] = call
-        call.connector.open_calls[call.id] = call
+        connector = call.connector
+        connector.registered = True
+        self.calls[call.id] = connector.open_calls[call.id] = call
         self.opened()
 
     def close_call(self, call: Call, outcome: Outcome) -> None:
-        """Count a call that has its answer."""
+        """Count a call that has its answer. To be called under the lock."""
         connector = call.connector
-        with self.lock:
-            self.calls.pop(call.id, None)
-            connector.open_calls.pop(call.id, None)
-            connector.calls[outcome] += 1
+        self.calls.pop(call.id, None)
+        connector.open_calls.pop(call.id, None)
+        connector.calls[outcome] += 1
 
     def open_attempt(self, attempt: Attempt) -> None:
         """Register a request."""

@@ -23,6 +23,8 @@ CONNECTING, READY, LOST, CLOSED = "connecting", "ready", "lost", "closed"
 LOCK, CONNECT, WRITE, WAIT, VALIDATE, BACKOFF = n.PHASES
 OVERDUE_GRACE: Final = 5.0
 OVERDUE_WITHOUT_LIMIT: Final = 600.0
+MAX_CACHED: Final = 256
+"""Entries of a session's caches of attributes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -106,41 +108,34 @@ class Session:
     """Span context of what asked for this connection."""
     connected: bool = False
     """The connect was recorded, successful or not."""
-    span_cache: dict[Any, dict[str, Any]] = field(default_factory=dict)
+    span_cache: dict[Any, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    """Name and attributes that spans start with, by method and target."""
+    points_cache: dict[Any, dict[str, Any]] = field(default_factory=dict)
+    """Attributes of the points of good answers, by method and target."""
 
     def heard(self, moment: float) -> None:
         """A message of any kind came in."""
         self.last_inbound = self.last_message = moment
 
 
-@dataclass(slots=True, eq=False)
 class Call:
-    """What the caller asked for, until it has its answer."""
+    """What the caller asked for, until it has its answer.
 
-    connector: Connector
-    method: str
-    target: str | None
-    """Tool or prompt name; None for resources."""
-    started: float = field(default_factory=now)
-    started_ns: int = field(default_factory=time.time_ns)
-    id: int = field(default_factory=_call_ids.__next__)
+    One is made at every call, so what most calls never need stands on the class and not in each of them.
+    """
+
     layered: bool = False
     """Opened by a layer above the SDK: host adapter or guard."""
     session: Session | None = None
-    name: str = ""
     phase: str = WRITE
-    phase_since: float = 0.0
-    phase_time: dict[str, float] = field(default_factory=dict)
-    limits: dict[str, float | None] = field(default_factory=dict)
-    """All known limits in seconds, by source; None: known to be none."""
     armed: float | None = None
     """When the clock of the limit that a layer above watches was started; again for each of its attempts."""
     armed_by: str | None = None
     """That limit's source."""
     attempts: int = 0
-    outcomes: list[str] = field(default_factory=list)
     last: Verdict | None = None
     current: Attempt | None = None
+    """The attempt made last, until both have ended."""
     sent: bool = False
     answered_last: bool = True
     cause: str | None = None
@@ -161,20 +156,45 @@ class Call:
     trace_id: int = 0
     span_id: int = 0
     ended: bool = False
-    loop: Any = None
-    """The event loop and thread it was made on."""
     hidden_verdict: Verdict | None = None
     """How the SDK's hidden listing ended, where it did not end well."""
     verdict: Verdict | None = None
     elapsed: float = 0.0
     next_report: float = 0.0
+    loop: Any = None
+    """The event loop and thread it was made on."""
+
+    def __init__(self, connector: Connector, method: str, target: str | None, name: str = "") -> None:
+        self.connector = connector
+        self.method = method
+        self.target = target
+        """Tool or prompt name; None for resources."""
+        self.name = name
+        """The connector's raw name."""
+        self.started = now()
+        self.started_ns = time.time_ns()
+        self.id = next(_call_ids)
+        self.phases: list[tuple[str, float]] = []
+        """Phases that are over, and when each was."""
+        self.limits: dict[str, float | None] = {}
+        """All known limits in seconds, by source; None: known to be none."""
+        self.outcomes: list[str] = []
 
     def enter(self, phase: str, moment: float) -> None:
-        """Move to another phase; the time in the one before is added up."""
+        """Move to another phase."""
         if phase != self.phase:
-            self.phase_time[self.phase] = self.phase_time.get(self.phase, 0.0) + moment - self.phase_since
+            self.phases.append((self.phase, moment))
             self.phase = phase
-            self.phase_since = moment
+
+    @property
+    def phase_time(self) -> dict[str, float]:
+        """Seconds spent in each phase so far."""
+        times: dict[str, float] = {}
+        since = self.started
+        for phase, until in [*self.phases, (self.phase, self.started + self.elapsed if self.ended else now())]:
+            times[phase] = times.get(phase, 0.0) + until - since
+            since = until
+        return times
 
     @property
     def limit(self) -> tuple[float | None, str | None]:
@@ -193,9 +213,8 @@ class Call:
 
     def longest_phase(self) -> str:
         """The phase that took the largest part of the time so far."""
-        if not self.phase_time:
-            return self.phase
-        return max(self.phase_time, key=self.phase_time.__getitem__)
+        times = self.phase_time
+        return max(times, key=times.__getitem__)
 
     def overdue(self, moment: float) -> bool:
         """Open five seconds past its own limit; without a limit, past 600 s."""
@@ -211,18 +230,9 @@ class Call:
         return seconds, self.armed_by
 
 
-@dataclass(slots=True, eq=False)
 class Attempt:
-    """One request of any method handed to a session."""
+    """One request of any method handed to a session. Made as sparingly as `Call`."""
 
-    session: Session
-    method: str
-    target: str | None
-    key: Any
-    """JSON-RPC id as the SDK keeps it."""
-    call: Call | None
-    started: float
-    limit: float | None = None
     caller_limit: float | None = None
     """Seconds of the caller's anyio deadline, from the start of this attempt."""
     deadline: float = float("inf")
@@ -234,15 +244,15 @@ class Attempt:
     """The probe's method where this is a keepalive."""
     unasked: bool = False
     """Part of a reconnect: its context is that of whoever asked for the first connect, long ago."""
-    hidden: bool = False
-    """The SDK's own `tools/list` inside `call_tool`."""
     within: Call | None = None
-    """The call that a hidden request is made in."""
+    """The call in which the SDK makes this `tools/list` of its own, to validate the result by."""
     continues: bool = False
     """A further round of an `input_required` exchange: part of the attempt that its first round began."""
     session_gone: bool = False
     span: Span | None = None
     context: Any = None
+    unnamed: bool = False
+    """The span's name does without the target, which has no label yet."""
     claimed: bool = False
     answered: bool = False
     synthesized: bool = False
@@ -254,11 +264,31 @@ class Attempt:
     verdict: Verdict | None = None
     orphaned: bool = False
     loop: Any = None
-    overlaps: list[int] = field(default_factory=list)
+    overlaps: tuple[int, ...] = ()
+    """Of a probe: the calls that were open beside it; of a call's attempt: a 0 for each probe."""
     next_report: float = 0.0
     uri: str | None = None
     description: str | None = None
     """What an error said; kept only where content is captured."""
+
+    def __init__(
+        self,
+        session: Session,
+        method: str,
+        target: str | None,
+        key: Any,
+        call: Call | None,
+        started: float,
+        limit: float | None = None,
+    ) -> None:
+        self.session = session
+        self.method = method
+        self.target = target
+        self.key = key
+        """JSON-RPC id as the SDK keeps it."""
+        self.call = call
+        self.started = started
+        self.limit = limit
 
     @property
     def root_cause(self) -> str | None:

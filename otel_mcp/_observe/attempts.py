@@ -11,7 +11,7 @@ from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.verdicts import LEFT_BEHIND, Verdict
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import LOST, VALIDATE, WAIT, WRITE, Attempt, Call, Session, now
-from otel_mcp._observe import loops, scopes
+from otel_mcp._observe import calls, loops, scopes
 from otel_mcp._record import events
 from otel_mcp._record.recorder import recorder
 
@@ -30,7 +30,7 @@ def begin(
     call: Call | None,
     *,
     probe: str | None = None,
-    hidden: bool = False,
+    within: Call | None = None,
     uri: str | None = None,
 ) -> Attempt:
     """Open an attempt: registered, its span started, its phase `write`."""
@@ -39,21 +39,26 @@ def begin(
         check()
     moment = now()
     attempt = Attempt(session, method, target, key, call, moment, limit)
-    attempt.probe, attempt.hidden, attempt.uri = probe, hidden, uri
-    attempt.unasked = call is None and _in_reconnect()
-    attempt.session_gone = session.state == LOST or session.retired
+    if session.retired or session.state == LOST:
+        attempt.session_gone = True
     if call is not None:
         _join(call, attempt, moment)
     else:
+        attempt.within = within
+        attempt.unasked = _in_reconnect()
         attempt.loop = loops.current()
+    if uri is not None:
+        attempt.uri = uri
     if probe is not None:
+        attempt.probe = probe
         attempt.started_ns = time.time_ns()
         session.probes[key] = attempt
         _overlap_probe(attempt)
     elif session.probes:
         _overlapped(attempt)
     ledger.open_attempt(attempt)
-    recorder.attempt_started(attempt)
+    if recorder.tracer is not None:
+        recorder.attempt_started(attempt)
     if not session.transport.observes_writes and not attempt.session_gone:
         sent(attempt, moment)
     return attempt
@@ -66,18 +71,15 @@ def _in_reconnect() -> bool:
 
 def _join(call: Call, attempt: Attempt, moment: float) -> None:
     session = attempt.session
-    attempt.continues = call.last is v.INPUT_REQUIRED
+    if call.last is v.INPUT_REQUIRED:
+        attempt.continues = True
     if session.ruled and call.connector is not session.connector:
         ledger.move(call, session)
     call.current = attempt
     call.session_gone = attempt.session_gone
     if call.session is not session:
-        call.session = session
-        call.generation = session.generation
-        call.session_age = moment - session.opened
-        call.idle = moment - (session.last_message or session.opened)
-        call.enter(WRITE, moment)
-    elif call.phase != WRITE:
+        calls.on_session(call, session, moment)
+    if call.phase != WRITE:
         call.enter(WRITE, moment)
 
 
@@ -85,17 +87,17 @@ def _overlap_probe(probe: Attempt) -> None:
     for other in list(probe.session.attempts.values()):
         if other.call is not None and not other.ended:
             other.call.overlap = True
-            other.overlaps.append(0)
-            probe.overlaps.append(other.call.id)
+            other.overlaps = (*other.overlaps, 0)
+            probe.overlaps = (*probe.overlaps, other.call.id)
 
 
 def _overlapped(attempt: Attempt) -> None:
     if attempt.call is None:
         return
     attempt.call.overlap = True
-    attempt.overlaps.append(0)
+    attempt.overlaps = (*attempt.overlaps, 0)
     for probe in list(attempt.session.probes.values()):
-        probe.overlaps.append(attempt.call.id)
+        probe.overlaps = (*probe.overlaps, attempt.call.id)
 
 
 def sent(attempt: Attempt, moment: float) -> None:
@@ -118,7 +120,8 @@ def answered(session: Session, key: Any) -> None:
     attempt = session.attempts.get(key)
     if attempt is not None and not attempt.ended:
         attempt.answered = True
-        sent(attempt, moment)
+        if attempt.sent_at is None:
+            sent(attempt, moment)
         return
     late = session.given_up.pop(key, None)
     if late is not None:
@@ -164,26 +167,35 @@ def orphan(attempt: Attempt) -> None:
 def _finish(attempt: Attempt, verdict: Verdict, moment: float) -> None:
     attempt.ended = True
     attempt.verdict = verdict
+    attempt.handled_before = None
     elapsed = moment - attempt.started
     call = attempt.call
     if call is not None:
-        call.last = verdict
-        with ledger.lock:
-            if not call.ended:
-                if attempt.continues:
-                    call.outcomes.pop()
-                call.outcomes.append(verdict.outcome.value)
-        call.answered_last = verdict.outcome in ANSWERED
-        call.cause = attempt.cause or verdict.cause or call.cause
-        if verdict.limit is not None and verdict.limit_source is not None:
-            call.limits.setdefault(verdict.limit_source, verdict.limit)
-        if verdict.outcome is Outcome.OK and verdict is not v.INPUT_REQUIRED and attempt.method == n.TOOLS_CALL:
+        _tell(call, attempt, verdict)
+        if verdict is v.OK and attempt.method == n.TOOLS_CALL:
             call.enter(VALIDATE, moment)
-    if attempt.within is not None and verdict.outcome is not Outcome.OK:
+    elif attempt.within is not None and verdict.outcome is not Outcome.OK:
         attempt.within.hidden_verdict = verdict
     recorder.attempt_ended(attempt, verdict, elapsed)
     if attempt.probe is not None:
         _probed(attempt, verdict, elapsed)
+
+
+def _tell(call: Call, attempt: Attempt, verdict: Verdict) -> None:
+    """What the end of an attempt says about its call."""
+    call.last = verdict
+    with ledger.lock:
+        if call.ended:
+            call.current = None
+        else:
+            if attempt.continues:
+                call.outcomes.pop()
+            call.outcomes.append(verdict.outcome.value)
+    call.answered_last = verdict.outcome in ANSWERED
+    if verdict is not v.OK or attempt.cause is not None:
+        call.cause = attempt.cause or verdict.cause or call.cause
+        if verdict.limit is not None and verdict.limit_source is not None:
+            call.limits.setdefault(verdict.limit_source, verdict.limit)
 
 
 def _probed(attempt: Attempt, verdict: Verdict, elapsed: float) -> None:

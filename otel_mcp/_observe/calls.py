@@ -7,7 +7,7 @@ from typing import Final
 
 from otel_mcp._ground import names as n
 from otel_mcp._ground.outcomes import Outcome
-from otel_mcp._ground.verdicts import LEFT_BEHIND, Verdict, of_call
+from otel_mcp._ground.verdicts import LEFT_BEHIND, OK, Verdict, of_call
 from otel_mcp._ledger.connector import Connector
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import WAIT, Call, Session, now
@@ -24,18 +24,23 @@ def begin(
     connector: Connector, name: str, method: str, target: str | None, session: Session | None, *, layered: bool
 ) -> Call:
     """Open a call."""
-    call = Call(connector, method, target)
-    call.name = name
-    call.layered = layered
+    call = Call(connector, method, target, name)
     call.loop = loops.current()
-    ledger.open_call(call)
     if session is not None:
-        call.session = session
-        call.generation = session.generation
-        call.session_age = call.started - session.opened
-        call.idle = call.started - (session.last_message or session.opened)
-    recorder.call_started(call)
+        on_session(call, session, call.started)
+    ledger.open_call(call)
+    if layered:
+        call.layered = True
+        recorder.call_started(call)
     return call
+
+
+def on_session(call: Call, session: Session, moment: float) -> None:
+    """The call goes over this session from now on."""
+    call.session = session
+    call.generation = session.generation
+    call.session_age = moment - session.opened
+    call.idle = moment - (session.last_message or session.opened)
 
 
 def current(method: str, target: str | None) -> Call | None:
@@ -59,39 +64,35 @@ def limits_known(call: Call) -> None:
     connector = call.connector
     if seconds is not None:
         connector.limit = seconds
-    elif any(value is None for value in call.limits.values()):
+    elif None in call.limits.values():
         connector.limit = 0.0
-    _prepare(connector, WAIT, source or n.NONE)
-
-
-def _prepare(connector: Connector, phase: str, source: str) -> None:
-    pair = (phase, source)
-    if pair not in connector.cutoffs:
-        connector.cutoffs.add(pair)
-        ledger.cut_off(connector, Outcome.DEADLINE, phase, source, 0)
-        if source != "caller":
-            _prepare(connector, phase, "caller")
+    if source not in connector.prepared:
+        connector.prepared.add(source)
+        for each in (source or n.NONE, "caller"):
+            ledger.cut_off(connector, Outcome.DEADLINE, WAIT, each, 0)
 
 
 def end(call: Call, verdict: Verdict) -> None:
     """Exactly one record: counted, its point made, its line told. A second end is ignored."""
     if call.ended:
         return
+    moment = now()
     with ledger.lock:
         call.ended = True
         attempt = call.current
-        if attempt is not None and not attempt.ended:
+        if attempt is None or attempt.ended:
+            call.current = None  # the two point at each other, and would wait for the garbage collector
+        else:
             # Given up in another thread than the request's: it ends as soon as that thread learns of it.
             call.outcomes.append(verdict.outcome.value)
             call.cause = call.root_cause
-    moment = now()
-    if call.orphaned:
-        verdict = LEFT_BEHIND
-    verdict = of_call(verdict, sent=call.sent, session_gone=call.session_gone)
-    call.verdict = verdict
-    call.elapsed = moment - call.started
-    call.phase_time[call.phase] = call.phase_time.get(call.phase, 0.0) + moment - call.phase_since
-    ledger.close_call(call, verdict.outcome)
+        if call.orphaned:
+            verdict = LEFT_BEHIND
+        elif verdict is not OK:
+            verdict = of_call(verdict, sent=call.sent, session_gone=call.session_gone)
+        call.verdict = verdict
+        call.elapsed = moment - call.started
+        ledger.close_call(call, verdict.outcome)
     if verdict.outcome in _CUT:
         phase = n.NONE if verdict.outcome is Outcome.REJECTED else call.longest_phase()
         ledger.cut_off(call.connector, verdict.outcome, phase, verdict.limit_source or n.NONE)

@@ -23,7 +23,10 @@ _FAULTS = frozenset(n.FAULT_CAUSES)
 
 def of(sdk_session: Any) -> Session | None:
     """The ledger entry of an SDK session, if there is one."""
-    found: Session | None = getattr(sdk_session, "__dict__", {}).get(ATTRIBUTE)
+    try:
+        found: Session | None = sdk_session.__dict__.get(ATTRIBUTE)
+    except AttributeError:
+        return None
     return found
 
 
@@ -61,6 +64,7 @@ def ready(session: Session, protocol: str | None, server: str | None) -> None:
     if protocol is not None:
         session.protocol = protocol
     session.span_cache.clear()
+    session.points_cache.clear()
     session.transport.http_session_id = getattr(session.transport.sdk, "session_id", None)
     first = session.state == CONNECTING
     ledger.ready(session)

@@ -17,6 +17,7 @@ def call_fields(call: Call, verdict: Verdict) -> dict[str, Any]:
     if verdict.limit_source is not None:
         source = verdict.limit_source
         limit = verdict.limit if verdict.limit is not None else call.limits.get(source)
+    times = call.phase_time
     return {
         "id": call.id,
         "method": call.method,
@@ -32,8 +33,8 @@ def call_fields(call: Call, verdict: Verdict) -> dict[str, Any]:
         "phase": call.longest_phase(),
         "sent": call.sent,
         "cause": verdict.cause or call.cause,
-        "lock_wait": seconds(call.phase_time.get("lock", 0.0)),
-        "backoff": seconds(call.phase_time.get("backoff", 0.0)),
+        "lock_wait": seconds(times.get("lock", 0.0)),
+        "backoff": seconds(times.get("backoff", 0.0)),
         "lock_holder": call.lock_holder,
         "breaker": call.breaker,
         "generation": call.generation,

@@ -11,6 +11,7 @@ from otel_mcp._ground.guard import guarded
 from otel_mcp._ground.labels import Key, Sets
 from otel_mcp._ledger import counters, gauges
 from otel_mcp._ledger.ledger import Ledger
+from otel_mcp._record.points import Shape
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Histogram, Meter, MeterProvider, Observation
@@ -46,21 +47,19 @@ class Metrics:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
+        self.bound = False
+        """Some meter provider receives what is recorded."""
         self._histograms: dict[str, Histogram] = {}
         self._sets: dict[str, Sets[dict[str, Any]]] = {}
         self._epoch = 0
         self._keep: list[Any] = []
-
-    @property
-    def bound(self) -> bool:
-        """Some meter provider receives what is recorded."""
-        return bool(self._histograms)
 
     def bind(self, provider: MeterProvider | None, version: str) -> None:
         """Create all instruments on a provider; what was bound before goes silent."""
         self._epoch += 1
         self._histograms = {}
         self._keep = []
+        self.bound = False
         if provider is None:
             return
         meter = provider.get_meter(n.SCOPE, version)
@@ -73,6 +72,7 @@ class Metrics:
             else:
                 self._keep.append(self._observe(meter, row, OBSERVED[row]))
         self._histograms = histograms
+        self.bound = True
 
     def _observe(self, meter: Meter, row: c.Instrument, read: Reader) -> Any:
         from opentelemetry.metrics import Observation
@@ -90,14 +90,13 @@ class Metrics:
         create = meter.create_observable_counter if row.kind == "counter" else meter.create_observable_gauge
         return create(row.name, [callback], row.unit, row.description)
 
-    def attributes(
-        self, row: c.Instrument, key: Key, folded: Key, make: Callable[[Any], dict[str, Any]]
-    ) -> dict[str, Any]:
+    def attributes(self, row: c.Instrument, key: Key, shape: Shape) -> dict[str, Any]:
         """The cached attribute set of a histogram point."""
         sets = self._sets.get(row.name)
         if sets is None:
             sets = self._sets.setdefault(row.name, Sets(self._ledger.labels))
-        return sets.get(key, folded, make)
+        known = sets.values.get(key)
+        return known if known is not None else sets.get(key, shape.folded(key), shape.attributes)
 
     def record(self, row: c.Instrument, value: float, attributes: dict[str, Any], context: Any = None) -> None:
         """One histogram point, if a provider is bound."""

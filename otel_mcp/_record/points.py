@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 from otel_mcp._ground import names as n
 from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.verdicts import Verdict
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import NETWORKS, Attempt
-from otel_mcp._record import spans
 
 Key = tuple[Any, ...]
 
-FOLDED_OPERATION: Final = (n.OTHER, n.OTHER, None)
-"""Connector, method and target of what no longer fits into the budget."""
+
+class Shape(NamedTuple):
+    """How a key becomes the attributes of a point, and which key stands for it once the budget of sets is spent."""
+
+    attributes: Callable[[Key], dict[str, Any]]
+    folded: Callable[[Key], Key]
 
 
 def operation_key(attempt: Attempt, verdict: Verdict) -> Key:
@@ -39,7 +43,7 @@ def operation(key: Key) -> dict[str, Any]:
     label = labels.method(name, method) if method != n.OTHER else method
     attributes: dict[str, Any] = {n.CONNECTOR: name, n.OUTCOME: outcome.value, n.MCP_METHOD_NAME: label}
     if target is not None:
-        attributes[spans.TARGET_KEYS[method]] = target
+        attributes[n.TARGET_KEYS[method]] = target
     if method == n.TOOLS_CALL:
         attributes[n.GEN_AI_OPERATION_NAME] = n.EXECUTE_TOOL
     if error_type is not None:
@@ -69,3 +73,10 @@ def session(key: Key) -> dict[str, Any]:
     if kind in NETWORKS:
         attributes[n.NETWORK_TRANSPORT] = NETWORKS[kind]
     return attributes
+
+
+OPERATION: Final = Shape(operation, lambda key: (n.OTHER, n.OTHER, None, key[3], None, None, None, None))
+CALL: Final = Shape(call, lambda key: (n.OTHER, key[1]))
+SESSION: Final = Shape(session, lambda key: (n.OTHER, None, None, None))
+SIMPLE: Final = Shape(dict, lambda key: tuple((k, n.OTHER if k == n.CONNECTOR else v) for k, v in key))
+"""A key that is the attributes' items."""

@@ -1,33 +1,35 @@
-"""Spans: what they are called, what stands on them, when they are an error."""
+"""Spans: what they are called, what stands on them, when they are an error.
+
+Loaded with the first tracer: who records no spans does without OpenTelemetry's API.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, SpanKind, Status, StatusCode, get_current_span, set_span_in_context
 
 from otel_mcp._ground import names as n
 from otel_mcp._ground.labels import Labels, short
+from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.targets import safe_url, split
+from otel_mcp._ground.verdicts import OK
 from otel_mcp._ledger.connector import Connector
 from otel_mcp._ledger.ledger import ledger
-from otel_mcp._ledger.model import Attempt, Call, Session
+from otel_mcp._ledger.model import MAX_CACHED, Attempt, Call, Session
 
 if TYPE_CHECKING:
-    from opentelemetry.context import Context
-    from opentelemetry.trace import Link, Span, Tracer
+    from opentelemetry.trace import Span, SpanContext, Tracer
 
     from otel_mcp._ground.verdicts import Verdict
 
 _NO_SESSIONS_FROM = "2026-07-28"
 """From this protocol revision on there are no sessions to name."""
 
-TARGET_KEYS = {n.TOOLS_CALL: n.GEN_AI_TOOL_NAME, n.PROMPTS_GET: n.GEN_AI_PROMPT_NAME}
-
-
-def attempt_name(labels: Labels, attempt: Attempt) -> str:
-    """``{method} {tool label or prompt label}``; a name the connector never listed nor answered stays out of it."""
-    label = target_label(labels, attempt.session.connector, attempt.target)
-    return attempt.method if label is None else f"{attempt.method} {label}"
+_GOOD: Final = {n.OUTCOME: Outcome.OK.value, n.BUCKET: Outcome.OK.bucket}
 
 
 def target_label(labels: Labels, connector: Connector, target: str | None) -> str | None:
@@ -40,31 +42,57 @@ def target_label(labels: Labels, connector: Connector, target: str | None) -> st
     return label
 
 
-def start_attempt(tracer: Tracer, name: str, attempt: Attempt, context: Context | None, links: list[Link]) -> Span:
-    """The CLIENT span of one request."""
-    from opentelemetry.trace import SpanKind
+def start_attempt(tracer: Tracer, attempt: Attempt) -> None:
+    """Start the CLIENT span of one request; `attempt.context` then holds the context in which it is current."""
+    call = attempt.call
+    parent = None
+    if attempt.probe is not None or attempt.unasked:
+        parent = Context()
+    elif call is not None and call.span is not None and call.own_span:
+        parent = set_span_in_context(call.span)
+    links = _links_of_overlapped(attempt) if attempt.probe is not None else ()
+    attempt.span = span = _client_span(tracer, attempt, parent, links)
+    context = span.get_span_context()
+    if context.is_valid:
+        attempt.context = set_span_in_context(span, parent)
+        if call is not None and not call.span_id:
+            call.trace_id, call.span_id = context.trace_id, context.span_id
 
-    session = attempt.session
+
+def _client_span(tracer: Tracer, attempt: Attempt, context: Context | None, links: Sequence[Link]) -> Span:
+    known = attempt.session.span_cache
     key = (attempt.method, attempt.target)
-    base = session.span_cache.get(key)
-    if base is None:
-        base = _base(session, attempt)
-        if len(session.span_cache) < 256:
-            session.span_cache[key] = base
-    attributes = {**base}
+    start = known.get(key)
+    if start is None:
+        start = _start(attempt)
+        if start[0].endswith(n.OTHER):
+            attempt.unnamed = True
+        elif len(known) < MAX_CACHED:
+            known[key] = start
+    name, attributes = start[0], start[1].copy()
     if isinstance(attempt.key, (int, str)):
         attributes[n.JSONRPC_REQUEST_ID] = str(attempt.key)
     if attempt.uri is not None:
         attributes[n.MCP_RESOURCE_URI] = short(safe_uri(attempt.uri))
     if attempt.probe is not None:
         attributes[n.KEEPALIVE_PROBE] = True
-    return tracer.start_span(name, context, SpanKind.CLIENT, attributes, links or None)
+    return tracer.start_span(name, context, SpanKind.CLIENT, attributes, links)
+
+
+def _start(attempt: Attempt) -> tuple[str, dict[str, Any]]:
+    """Name and attributes that the spans of one method and target start with.
+
+    The name is ``{method} {tool label or prompt label}``; what the connector never listed nor answered stays out.
+    """
+    session = attempt.session
+    label = target_label(ledger.labels, session.connector, attempt.target)
+    return attempt.method if label is None else f"{attempt.method} {label}", _base(session, attempt)
 
 
 def _base(session: Session, attempt: Attempt) -> dict[str, Any]:
     transport = session.transport
     attributes: dict[str, Any] = {n.MCP_METHOD_NAME: attempt.method, n.CONNECTOR: short(session.name)}
-    key = TARGET_KEYS.get(attempt.method)
+    key = n.TARGET_KEYS.get(attempt.method)
     if key is not None and attempt.target is not None:
         attributes[key] = short(attempt.target)
     if attempt.method == n.TOOLS_CALL:
@@ -91,17 +119,18 @@ def safe_uri(uri: str) -> str:
 
 def end_attempt(span: Span, attempt: Attempt, verdict: Verdict) -> None:
     """Outcome, error and limit onto the attempt's span, and its end."""
+    if attempt.unnamed and attempt.target is not None and verdict.outcome is Outcome.OK:
+        _late_name(span, attempt.session.connector, attempt.method, attempt.target, answered=True)
     if span.is_recording():
         attributes = outcome_attributes(verdict)
-        session = attempt.session
         attributes[n.PHASE] = attempt.phase
         attributes[n.SENT] = attempt.sent_at is not None
-        attributes[n.SESSION_AGE] = attempt.started - session.opened
+        attributes[n.SESSION_AGE] = attempt.started - attempt.session.opened
         if verdict.limit is not None:
             attributes[n.LIMIT_VALUE] = float(verdict.limit)
-        elif (known := _tightest(attempt)) is not None:
-            attributes[n.LIMIT_VALUE] = known[0]
-            attributes.setdefault(n.LIMIT_SOURCE, known[1])
+        elif attempt.limit is not None or attempt.caller_limit is not None:
+            attributes[n.LIMIT_VALUE], source = _tightest(attempt)
+            attributes.setdefault(n.LIMIT_SOURCE, source)
         if attempt.overlaps:
             attributes[n.KEEPALIVE_OVERLAP] = True
         span.set_attributes(attributes)
@@ -110,16 +139,18 @@ def end_attempt(span: Span, attempt: Attempt, verdict: Verdict) -> None:
     span.end()
 
 
-def _tightest(attempt: Attempt) -> tuple[float, str] | None:
+def _tightest(attempt: Attempt) -> tuple[float, str]:
     """The tightest limit known when the request was made, and its source."""
     known = [(float(attempt.limit), "sdk")] if attempt.limit is not None else []
     if attempt.caller_limit is not None:
         known.append((float(attempt.caller_limit), "caller"))
-    return min(known, default=None)
+    return min(known)
 
 
 def outcome_attributes(verdict: Verdict) -> dict[str, Any]:
     """What a verdict puts on any span of ours."""
+    if verdict is OK:
+        return _GOOD.copy()
     attributes: dict[str, Any] = {n.OUTCOME: verdict.outcome.value, n.BUCKET: verdict.outcome.bucket}
     if verdict.error_type is not None:
         attributes[n.ERROR_TYPE] = verdict.error_type
@@ -137,6 +168,7 @@ def call_attributes(call: Call, verdict: Verdict) -> dict[str, Any]:
     limit, source = call.limit
     if verdict.limit_source is not None:
         limit, source = verdict.limit, verdict.limit_source
+    times = call.phase_time
     values: dict[str, Any] = {
         n.CONNECTOR: short(call.name),
         n.MCP_METHOD_NAME: call.method,
@@ -147,9 +179,9 @@ def call_attributes(call: Call, verdict: Verdict) -> dict[str, Any]:
         n.LIMIT_VALUE: limit,
         n.LIMIT_SOURCE: source,
         n.CAUSE: verdict.cause or call.cause,
-        n.LOCK_WAIT: call.phase_time.get("lock"),
+        n.LOCK_WAIT: times.get("lock"),
         n.LOCK_HOLDER: call.lock_holder,
-        n.BACKOFF: call.phase_time.get("backoff"),
+        n.BACKOFF: times.get("backoff"),
         n.BREAKER_STATE: call.breaker,
         n.SESSION_GENERATION: call.generation,
         n.SESSION_AGE: call.session_age,
@@ -162,8 +194,23 @@ def call_attributes(call: Call, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def end_call(span: Span, call: Call, verdict: Verdict, *, own: bool) -> None:
-    """The call's attributes onto its span; `own` says that the span is ours to end."""
+def start_call(tracer: Tracer, call: Call) -> None:
+    """Start the span of a call, unless an `execute_tool` span is there for it."""
+    above = get_current_span()
+    if above.is_recording() and _is_execute_tool(above):
+        call.span, call.own_span = above, False
+    else:
+        label = target_label(ledger.labels, call.connector, call.target) or call.method
+        call.span = tracer.start_span(f"call {label}", kind=SpanKind.INTERNAL)
+    context = call.span.get_span_context()
+    call.trace_id, call.span_id = context.trace_id, context.span_id
+
+
+def end_call(span: Span, call: Call, verdict: Verdict) -> None:
+    """The call's attributes onto its span, and its end if the span is ours to end."""
+    own = call.own_span
+    if own and call.target is not None:
+        _late_name(span, call.connector, "call", call.target, answered=False)
     if span.is_recording():
         span.set_attributes(call_attributes(call, verdict))
         if own and verdict.error_type is not None:
@@ -172,8 +219,17 @@ def end_call(span: Span, call: Call, verdict: Verdict, *, own: bool) -> None:
         span.end()
 
 
-def end_connect(span: Span, session: Session, verdict: Verdict) -> None:
-    """Outcome, reason and generation onto the connect's span, and its end."""
+def current_context() -> SpanContext | None:
+    """Context of the span that is current, if it is valid."""
+    context = get_current_span().get_span_context()
+    return context if context.is_valid else None
+
+
+def connect(tracer: Tracer, session: Session, verdict: Verdict, started_ns: int) -> None:
+    """The span of one connect: a root, linked to what asked for it."""
+    links = [Link(session.asked_by)] if session.asked_by is not None else None
+    name = f"connect {session.connector.name}"
+    span = tracer.start_span(name, Context(), SpanKind.INTERNAL, None, links, started_ns)
     if span.is_recording():
         attributes = outcome_attributes(verdict)
         attributes[n.CONNECTOR] = short(session.name)
@@ -188,13 +244,11 @@ def end_connect(span: Span, session: Session, verdict: Verdict) -> None:
 
 
 def _mark_error(span: Span, description: str | None = None) -> None:
-    from opentelemetry.trace import Status, StatusCode
-
     # A description would carry a server's text, which is content: there is none unless somebody asked for it.
     span.set_status(Status(StatusCode.ERROR, description))
 
 
-def late_name(span: Span, connector: Connector, first: str, target: str, *, answered: bool) -> None:
+def _late_name(span: Span, connector: Connector, first: str, target: str, *, answered: bool) -> None:
     """A tool that got its label by this very answer gets it into the span's name too."""
     name = getattr(span, "name", "")
     if span.is_recording() and isinstance(name, str) and name.endswith(n.OTHER):
@@ -206,10 +260,8 @@ def late_name(span: Span, connector: Connector, first: str, target: str, *, answ
             span.update_name(f"{first} {label}")
 
 
-def links_of_overlapped(attempt: Attempt) -> list[Any]:
+def _links_of_overlapped(attempt: Attempt) -> list[Any]:
     """Links from a keepalive probe to the requests that are open beside it."""
-    from opentelemetry.trace import Link
-
     links = []
     for other in list(attempt.session.attempts.values()):
         if other is not attempt and other.span is not None and other.probe is None:
@@ -218,7 +270,7 @@ def links_of_overlapped(attempt: Attempt) -> list[Any]:
     return links
 
 
-def is_execute_tool(span: Any) -> bool:
+def _is_execute_tool(span: Any) -> bool:
     """Whether a GenAI instrumentation has opened this span for the very call."""
     name = getattr(span, "name", "")
     if isinstance(name, str) and name.startswith(n.EXECUTE_TOOL):

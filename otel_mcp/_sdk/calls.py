@@ -47,7 +47,7 @@ def _open(sdk_session: Any, method: str, args: tuple[Any, ...], kwargs: dict[str
         if method != n.RESOURCES_READ:
             name = args[0] if args else kwargs.get("name")
             target = name if isinstance(name, str) else None
-        if calls.current(method, target) is not None:
+        if calls.CURRENT.get() is not None and calls.current(method, target) is not None:
             return None
         session = link.entry(sdk_session)
         return calls.begin(session.connector, session.name, method, target, session, layered=False)

@@ -16,12 +16,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final
+
+import anyio
 
 from otel_mcp._ground.guard import guarded
 
@@ -80,25 +83,26 @@ class Cut:
 
 def anyio_deadline() -> float:
     """The caller's effective anyio deadline on the event loop's clock; infinity without one."""
-    anyio = sys.modules.get("anyio")
-    if anyio is None:
-        return _NEVER
     try:
         # On asyncio the backend is asked directly: the public function first finds out which library is running.
-        if asyncio._get_running_loop() is not None:
-            backend = sys.modules.get("anyio._backends._asyncio")
-            ask = getattr(getattr(backend, "AsyncIOBackend", None), "current_effective_deadline", None)
-            if ask is not None:
-                return float(ask())
-        return float(anyio.current_effective_deadline())
+        ask = _backends_own() if asyncio._get_running_loop() is not None else anyio.current_effective_deadline
+        return ask()
     except Exception:  # noqa: BLE001 - no async library is running, or one that anyio does not know
         return _NEVER
+
+
+@functools.cache
+def _backends_own() -> Callable[[], float]:
+    """What anyio asks on asyncio in the end."""
+    backend = sys.modules.get("anyio._backends._asyncio")
+    own = getattr(getattr(backend, "AsyncIOBackend", None), "current_effective_deadline", None)
+    return own or anyio.current_effective_deadline
 
 
 def loop_time() -> float:
     """The event loop's clock, or NaN where none runs."""
     try:
-        return float(sys.modules["anyio"].current_time())
+        return anyio.current_time()
     except Exception:  # noqa: BLE001 - as above
         return float("nan")
 

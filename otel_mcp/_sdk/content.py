@@ -12,12 +12,11 @@ from typing import Any
 from otel_mcp._ground import names as n
 from otel_mcp._ground.labels import short
 from otel_mcp._ledger.model import Attempt
-from otel_mcp._record.recorder import recorder
 
 
 def wanted(attempt: Attempt) -> bool:
-    """Whether somebody asked for content and the attempt has a span that takes it."""
-    return recorder.settings.capture_content and attempt.span is not None and attempt.span.is_recording()
+    """Whether the attempt has a span that takes content, where somebody asked for it."""
+    return attempt.span is not None and attempt.span.is_recording()
 
 
 def asked(attempt: Attempt, params: Any) -> None:

@@ -12,7 +12,7 @@ from otel_mcp._ground.guard import guarded
 from otel_mcp._ledger.model import Session, Transport
 from otel_mcp._observe import sessions
 
-_TARGET_FIELDS: Final = {n.TOOLS_CALL: "name", n.PROMPTS_GET: "name"}
+_WITH_NAMES: Final = frozenset({n.TOOLS_CALL, n.PROMPTS_GET})
 MAX_LIVE_TRANSPORTS: Final = 10_000
 
 transports: dict[int, tuple[Any, Transport]] = {}
@@ -42,8 +42,11 @@ def transport_of(sdk_session: Any) -> Transport:
 
 def entry(sdk_session: Any) -> Session:
     """The ledger entry of an SDK session; registered now if it was entered before we came."""
-    session = known(sdk_session)
-    return session if session is not None else enter(sdk_session)
+    try:
+        session: Session = sdk_session.__dict__[sessions.ATTRIBUTE]
+    except (AttributeError, KeyError):
+        return enter(sdk_session)
+    return session
 
 
 def known(sdk_session: Any) -> Session | None:
@@ -77,6 +80,5 @@ def seconds(value: Any) -> float | None:
 
 def target_of(method: str, params: Any) -> str | None:
     """Tool or prompt name of a request."""
-    field = _TARGET_FIELDS.get(method)
-    name = getattr(params, field, None) if field is not None else None
+    name = getattr(params, "name", None) if method in _WITH_NAMES else None
     return name if isinstance(name, str) else None

@@ -10,6 +10,8 @@ import sys
 from contextvars import ContextVar
 from typing import Any, Final, Protocol
 
+from opentelemetry.context import attach, detach, get_current
+
 from otel_mcp._ground import guard
 from otel_mcp._ground import names as n
 from otel_mcp._ground import verdicts as v
@@ -18,6 +20,7 @@ from otel_mcp._ground.patching import Switch
 from otel_mcp._ground.verdicts import Facts, Verdict
 from otel_mcp._ledger.model import CONNECTING, VALIDATE, Attempt, Call, Session, now
 from otel_mcp._observe import attempts, calls, scopes, sessions
+from otel_mcp._record.recorder import recorder
 from otel_mcp._sdk import clocks, content, link
 
 CLAIM: Final[ContextVar[Attempt | None]] = ContextVar("otel_mcp_attempt", default=None)
@@ -26,6 +29,8 @@ CLAIM: Final[ContextVar[Attempt | None]] = ContextVar("otel_mcp_attempt", defaul
 _SAME_LIMIT: Final = 0.05
 """Seconds, and share of the limit: a scope is entered a little before or after the limit is told."""
 _HANDSHAKES: Final = frozenset({n.INITIALIZE, n.DISCOVER})
+_TELLING: Final = frozenset({n.INITIALIZE, n.TOOLS_LIST})
+"""Methods whose answers say something about the session."""
 
 
 class Major(Protocol):
@@ -60,10 +65,11 @@ def wrapper(original: Any, major: Major, switch: Switch) -> Any:
         attempt = _begin(self, request, args, kwargs, major)
         if attempt is None:
             return await original(self, request, *args, **kwargs)
-        token = CLAIM.set(attempt)
-        current = None if major.makes_spans else _make_current(attempt)
+        claim = CLAIM.set(attempt) if major.makes_spans else None
+        current = None if major.makes_spans or attempt.context is None else _make_current(attempt)
+        outgoing = request if attempt.context is None else _outgoing(major, request, attempt)
         try:
-            result = await original(self, _outgoing(major, request, attempt), *args, **kwargs)
+            result = await original(self, outgoing, *args, **kwargs)
         except BaseException as error:
             fail(attempt, error)
             raise
@@ -73,30 +79,27 @@ def wrapper(original: Any, major: Major, switch: Switch) -> Any:
         finally:
             if current is not None:
                 leave(attempt.context, current)
-            scopes.leave(CLAIM, token)
+            if claim is not None:
+                scopes.leave(CLAIM, claim)
 
     return send_request
 
 
 def _make_current(attempt: Attempt) -> Any:
-    """Make the attempt's span current while the SDK sends; a token for `leave`, None without a span.
+    """Make the attempt's span current while the SDK sends; a token for `leave`, None if that failed.
 
     Others in there expect one: spans of further instrumentors become its children, and Traceloop, which copies the
     current context into a `_meta` that is not empty, gives the caller None where there is no context to copy.
     """
-    if attempt.context is None:
-        return None
-    with guard.guarded("requests", "the current span of one request"):
-        from opentelemetry.context import attach
-
+    try:
         return attach(attempt.context)
-    return None
+    except Exception as error:  # noqa: BLE001 - the request goes out without us
+        guard.caught("requests", "the current span of one request", error)
+        return None
 
 
 def leave(context: Any, token: Any) -> None:
     """Detach, if the context that is current is still ours: a coroutine closed from elsewhere has another one."""
-    from opentelemetry.context import detach, get_current
-
     if get_current() is context:
         detach(token)
 
@@ -124,27 +127,32 @@ def begin(session: Session, method: str, params: Any, key: Any, limit: float | N
     """Open an attempt with everything that is known of its limits."""
     target = link.target_of(method, params)
     call = calls.current(method, target)
-    around = calls.CURRENT.get() if call is None else None
-    hidden = around is not None and not around.ended and around.phase == VALIDATE and method == n.TOOLS_LIST
-    probe = method if method == n.PING else scopes.PROBE.get() if not hidden else None
-    if probe is not None and probe not in {n.PING, method}:
-        probe = None
+    within = _listing_within(method) if call is None else None
+    probe = _probe(method) if within is None else None
     uri = str(getattr(params, "uri", "")) or None if method == n.RESOURCES_READ else None
-    attempt = attempts.begin(session, method, target, key, limit, call, probe=probe, hidden=hidden, uri=uri)
-    if content.wanted(attempt):
+    attempt = attempts.begin(session, method, target, key, limit, call, probe=probe, within=within, uri=uri)
+    if recorder.settings.capture_content and content.wanted(attempt):
         content.asked(attempt, params)
-    attempt.within = around if hidden else None
     attempt.handled_before = sys.exc_info()[1]
     attempt.deadline = clocks.anyio_deadline()
     if call is not None:
-        _note_limits(attempt, limit)
+        _note_limits(call, attempt, limit)
     return attempt
 
 
-def _note_limits(attempt: Attempt, limit: float | None) -> None:
-    call = attempt.call
-    if call is None:
-        return
+def _listing_within(method: str) -> Call | None:
+    """The call that the SDK makes this listing in, to validate its result by."""
+    around = calls.CURRENT.get() if method == n.TOOLS_LIST else None
+    return around if around is not None and not around.ended and around.phase == VALIDATE else None
+
+
+def _probe(method: str) -> str | None:
+    """The probe's method, where the request is a keepalive."""
+    probing = method if method == n.PING else scopes.PROBE.get()
+    return probing if probing is not None and probing in {n.PING, method} else None
+
+
+def _note_limits(call: Call, attempt: Attempt, limit: float | None) -> None:
     call.limits["sdk"] = limit
     if attempt.deadline != math.inf:
         left = attempt.deadline - clocks.loop_time()
@@ -174,8 +182,6 @@ def _told_by(attempt: Attempt, seconds: float | None) -> str | None:
 
 
 def _outgoing(major: Major, request: Any, attempt: Attempt) -> Any:
-    if attempt.context is None:
-        return request
     try:
         return major.with_context(request, attempt)
     except Exception as error:  # noqa: BLE001 - the request goes out without trace context
@@ -185,9 +191,10 @@ def _outgoing(major: Major, request: Any, attempt: Attempt) -> Any:
 
 def _succeeded(major: Major, attempt: Attempt, request: Any, result: Any) -> None:
     try:
-        method, params = major.describe(request)
-        major.learn(attempt.session, method, params, result)
-        if content.wanted(attempt):
+        method = attempt.method
+        if method in _TELLING:
+            major.learn(attempt.session, method, major.describe(request)[1], result)
+        if recorder.settings.capture_content and content.wanted(attempt):
             content.answered(attempt, result)
         answered(attempt, major.verdict(method, result))
     except Exception as error:  # noqa: BLE001 - the caller gets its result whatever happens here
@@ -198,9 +205,10 @@ def _succeeded(major: Major, attempt: Attempt, request: Any, result: Any) -> Non
 def answered(attempt: Attempt, verdict: Verdict) -> None:
     """A result came back."""
     session = attempt.session
-    moment = now()
-    session.heard(moment)
-    attempts.sent(attempt, moment)
+    if not attempt.answered:  # nobody saw the answer come in
+        moment = now()
+        session.heard(moment)
+        attempts.sent(attempt, moment)
     if session.state == CONNECTING and attempt.method not in _HANDSHAKES:
         sessions.ready(session, None, None)  # a host that rebuilds a session without a handshake
     attempts.end(attempt, verdict)
@@ -228,7 +236,7 @@ def _fail(attempt: Attempt, error: BaseException) -> None:
     verdict = judge(attempt, error)
     if verdict.outcome is Outcome.ERROR and verdict.code is not None:
         session.heard(now())
-    if content.wanted(attempt):
+    if recorder.settings.capture_content and content.wanted(attempt):
         content.failed(attempt, error)
     if attempt.method in _HANDSHAKES and session.state == CONNECTING:
         session.handshake_verdict = verdict

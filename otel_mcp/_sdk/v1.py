@@ -5,6 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any, Final
 
+import wrapt
+from opentelemetry.propagate import inject
+
+from otel_mcp._ground import guard
 from otel_mcp._ground import names as n
 from otel_mcp._ground import verdicts as v
 from otel_mcp._ground.guard import guarded
@@ -33,21 +37,13 @@ class V1:
         return sdk_session._request_id
 
     def with_context(self, request: Any, attempt: Attempt) -> Any:
-        """A copy of the request with trace context in `_meta`; the caller's own object stays as it is."""
-        from opentelemetry.propagate import inject
-
+        """The request with trace context in `_meta`; the caller's own object stays as it is."""
         carrier: dict[str, str] = {}
         inject(carrier, attempt.context)
         if not carrier:
             return request
-        root = request.root
-        params = root.params
-        if params is None:
-            kind: Any = type(root)
-            params = _params_type(kind).model_construct(_fields_set=set())
-        meta = _replace(params.meta if params.meta is not None else _empty_meta())
-        object.__setattr__(meta, "__pydantic_extra__", {**(meta.__pydantic_extra__ or {}), **carrier})
-        return _replace(request, root=_replace(root, params=_replace(params, meta=meta)))
+        meta = getattr(request.root.params, "meta", None)
+        return _Carrying(request, carrier, None if meta is None else {**(meta.model_extra or {})})
 
     def verdict(self, method: str, result: Any) -> Verdict:
         if method == n.TOOLS_CALL and result.isError:
@@ -65,44 +61,34 @@ class V1:
             ledger.listed(session.connector, names, harmless, first_page=first)
 
 
-@functools.cache
-def _empty_meta() -> Any:
-    """A `_meta` without anything, to be copied: making one costs several times as much."""
-    import mcp.types
+class _Carrying(wrapt.ObjectProxy):  # type: ignore[type-arg]
+    """The caller's own request, but that its dump has trace context in `_meta`: all that the SDK asks a request for."""
 
-    types: Any = mcp.types  # 2.x has no such class, and this module is checked against either
-    return types.RequestParams.Meta()
+    def __init__(self, request: Any, carrier: dict[str, str], before: dict[str, Any] | None) -> None:
+        super().__init__(request)
+        self._self_carrier = carrier
+        self._self_before = before
+        """What the caller has put into `_meta` beside the SDK's own fields."""
 
+    def model_dump(self, *args: Any, **kwargs: Any) -> Any:
+        """The request as a dict, which is the SDK's to change."""
+        data = self.__wrapped__.model_dump(*args, **kwargs)
+        if kwargs.get("by_alias"):
+            try:
+                self._self_put(data.setdefault("params", {}))
+            except Exception as error:  # noqa: BLE001 - the request goes out without trace context
+                guard.caught("propagation", "the trace context of one request", error)
+        return data
 
-@functools.cache
-def _params_type(root: type) -> Any:
-    """The model that a request without parameters would carry them in."""
-    from typing import get_args
-
-    model: Any = root
-    annotation = model.model_fields["params"].annotation
-    return next(kind for kind in (*get_args(annotation), annotation) if hasattr(kind, "model_construct"))
-
-
-_SLOTS: Final = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
-
-
-def _replace(model: Any, **changes: Any) -> Any:
-    """A shallow copy with other values; nothing is validated again, as nothing came from outside.
-
-    What `model_copy` does, without its generality: this runs once a request for each of three models.
-    """
-    kind: Any = type(model)
-    copied = kind.__new__(kind)
-    try:
-        fields_set, extra, private = (getattr(model, slot) for slot in _SLOTS)
-        object.__setattr__(copied, "__dict__", {**model.__dict__, **changes})
-        object.__setattr__(copied, _SLOTS[0], fields_set | changes.keys())
-        object.__setattr__(copied, _SLOTS[1], extra)
-        object.__setattr__(copied, _SLOTS[2], private)
-    except AttributeError:  # another pydantic than the ones that were looked at
-        return model.model_copy(update=changes)
-    return copied
+    def _self_put(self, params: dict[str, Any]) -> None:
+        meta = params.get(_META)
+        if meta is None:
+            params[_META] = self._self_carrier
+            return
+        before = self._self_before or {}
+        for key, value in self._self_carrier.items():
+            if meta.get(key) == before.get(key):  # else an instrumentor between us and the SDK has put its own there
+                meta[key] = value
 
 
 def untold(sdk_session: Any) -> list[Any]:
@@ -139,18 +125,16 @@ def wrap_handle_response(original: Any, switch: Switch) -> Any:
     @functools.wraps(original)
     async def _handle_response(self: Any, message: Any, *args: Any, **kwargs: Any) -> Any:
         if switch.on:
-            with guarded("requests", "a late answer"):
-                session = link.known(self)
-                root = message.message.root
+            try:
+                session = sessions.of(self)
                 if session is not None:
-                    attempts.answered(session, _normal(root.id))
+                    key = message.message.root.id
+                    attempts.answered(session, int(key) if isinstance(key, str) and key.isdecimal() else key)
+            except Exception as error:  # noqa: BLE001 - the answer is handed on whatever happens here
+                guard.caught("requests", "a late answer", error)
         return await original(self, message, *args, **kwargs)
 
     return _handle_response
-
-
-def _normal(key: Any) -> Any:
-    return int(key) if isinstance(key, str) and key.isdecimal() else key
 
 
 def wrap_incoming(original: Any, switch: Switch) -> Any:

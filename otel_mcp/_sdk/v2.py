@@ -8,7 +8,10 @@ from types import TracebackType
 from typing import Any, Final
 
 import anyio
+from opentelemetry.context import attach
+from opentelemetry.trace import INVALID_SPAN, SpanKind
 
+from otel_mcp._ground import guard
 from otel_mcp._ground import names as n
 from otel_mcp._ground import verdicts as v
 from otel_mcp._ground.guard import guarded
@@ -75,9 +78,6 @@ class _Ours:
         self._attempt = attempt
 
     def __enter__(self) -> Any:
-        from opentelemetry.context import attach
-        from opentelemetry.trace import INVALID_SPAN
-
         self._token = attach(self._attempt.context)
         return INVALID_SPAN
 
@@ -104,9 +104,8 @@ def wrap_otel_span(original: Any, switch: Switch) -> Any:
 def _is_for(attempt: Attempt, kwargs: dict[str, Any]) -> bool:
     if attempt.claimed or attempt.context is None:
         return False
-    kind = kwargs.get("kind")
     attributes = kwargs.get("attributes") or {}
-    return getattr(kind, "name", None) == "CLIENT" and attributes.get(n.MCP_METHOD_NAME) == attempt.method
+    return kwargs.get("kind") is SpanKind.CLIENT and attributes.get(n.MCP_METHOD_NAME) == attempt.method
 
 
 def wrap_send_discover(original: Any, major: V2, switch: Switch) -> Any:
@@ -197,11 +196,13 @@ def wrap_resolve_pending(original: Any, switch: Switch) -> Any:
 
     @functools.wraps(original)
     def _resolve_pending(self: Any, request_id: Any, outcome: Any) -> Any:
-        session = vars(self).get(_OWNER) if switch.on else None
+        session = self.__dict__.get(_OWNER) if switch.on else None
         if session is not None:
-            with guarded("requests", "a late answer"):
+            try:
                 key = int(request_id) if isinstance(request_id, str) and request_id.isdecimal() else request_id
                 attempts.answered(session, key)
+            except Exception as error:  # noqa: BLE001 - the answer is handed on whatever happens here
+                guard.caught("requests", "a late answer", error)
         return original(self, request_id, outcome)
 
     return _resolve_pending
