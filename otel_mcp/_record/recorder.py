@@ -49,8 +49,6 @@ class Recorder:
         self.before_attempt: Callable[[], None] | None = None
         self._spans: Any = None
         """The module that makes spans; kept when the tracer goes, for the spans that are open."""
-        self._nowhere: Any = None
-        """A context without a span. It has an entry, because the SDK takes an empty one for none."""
 
     # --- providers ----------------------------------------------------------------------------------------------
 
@@ -66,9 +64,6 @@ class Recorder:
 
     def bind_meter_provider(self, provider: MeterProvider | None) -> None:
         """Points go to this provider from now on; None: no metrics."""
-        from opentelemetry.context import Context
-
-        self._nowhere = Context({"otel_mcp": "no exemplar"})
         self.metrics.bind(provider, __version__)
 
     def bind_logger_provider(self, provider: LoggerProvider | None) -> None:
@@ -90,8 +85,11 @@ class Recorder:
     def attempt_ended(self, attempt: Attempt, verdict: Verdict, elapsed: float) -> None:
         """One histogram point, and the end of the span."""
         if self.metrics.bound:
-            context = self._nowhere if verdict is OK and elapsed < _QUICK else attempt.context
-            self.metrics.record(c.OPERATION_DURATION, elapsed, self._operation(attempt, verdict), context)
+            attributes = self._operation(attempt, verdict)
+            if verdict is OK and elapsed < _QUICK:
+                self.metrics.gather(c.OPERATION_DURATION, elapsed, attributes)
+            else:
+                self.metrics.record(c.OPERATION_DURATION, elapsed, attributes, attempt.context)
         if attempt.span is not None:
             self._spans.end_attempt(attempt.span, attempt, verdict)
 
@@ -118,10 +116,11 @@ class Recorder:
         """One histogram point, the span's end, one `call` event."""
         if self.metrics.bound:
             key = (call.connector.name, verdict.outcome)
-            context = self._nowhere if verdict is OK and call.elapsed < _QUICK else None
-            self.metrics.record(
-                c.CALL_DURATION, call.elapsed, self.metrics.attributes(c.CALL_DURATION, key, points.CALL), context
-            )
+            attributes = self.metrics.attributes(c.CALL_DURATION, key, points.CALL)
+            if verdict is OK and call.elapsed < _QUICK:
+                self.metrics.gather(c.CALL_DURATION, call.elapsed, attributes)
+            else:
+                self.metrics.record(c.CALL_DURATION, call.elapsed, attributes)
         if call.span is not None:
             self._spans.end_call(call.span, call, verdict)
         if self.call_log is not None or self.logger is not None:

@@ -43,7 +43,7 @@ class V1:
         if not carrier:
             return request
         meta = getattr(request.root.params, "meta", None)
-        return _Carrying(request, carrier, None if meta is None else {**(meta.model_extra or {})})
+        return _Carrying(request, carrier, {} if meta is None else {**(meta.model_extra or {})})
 
     def verdict(self, method: str, result: Any) -> Verdict:
         if method == n.TOOLS_CALL and result.isError:
@@ -64,11 +64,10 @@ class V1:
 class _Carrying(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """The caller's own request, but that its dump has trace context in `_meta`: all that the SDK asks a request for."""
 
-    def __init__(self, request: Any, carrier: dict[str, str], before: dict[str, Any] | None) -> None:
+    def __init__(self, request: Any, carrier: dict[str, str], before: dict[str, Any]) -> None:
         super().__init__(request)
-        self._self_carrier = carrier
-        self._self_before = before
-        """What the caller has put into `_meta` beside the SDK's own fields."""
+        # The second: what the caller has put into `_meta` beside the SDK's own fields.
+        self._self_carried = carrier, before
 
     def model_dump(self, *args: Any, **kwargs: Any) -> Any:
         """The request as a dict, which is the SDK's to change."""
@@ -81,13 +80,15 @@ class _Carrying(wrapt.ObjectProxy):  # type: ignore[type-arg]
         return data
 
     def _self_put(self, params: dict[str, Any]) -> None:
+        carrier, before = self._self_carried
         meta = params.get(_META)
         if meta is None:
-            params[_META] = self._self_carrier
+            params[_META] = carrier
             return
-        before = self._self_before or {}
-        for key, value in self._self_carrier.items():
-            if meta.get(key) == before.get(key):  # else an instrumentor between us and the SDK has put its own there
+        for key, value in carrier.items():
+            if meta.get(key) == (before or {}).get(
+                key
+            ):  # else an instrumentor between us and the SDK has put its own there
                 meta[key] = value
 
 

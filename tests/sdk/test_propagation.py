@@ -106,3 +106,33 @@ async def test_the_attempts_span_hangs_below_the_programs_own_span(http: HttpSer
     assert (span.trace_id, span.parent_id) == (format(context.trace_id, "032x"), format(context.span_id, "016x"))
     assert seen.calls[0].fields["trace_id"] == span.trace_id
     assert seen.calls[0].fields["span_id"] == span.span_id
+
+
+@pytest.mark.skipif(MAJOR == 2, reason="2.x puts the trace context in itself, and we make the span current for it")
+async def test_what_an_instrumentor_below_us_puts_into_meta_stays(
+    http: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mcp.shared.session import BaseSession
+
+    original = BaseSession.send_request
+    theirs = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
+
+    async def send_request(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        if request.root.method == "tools/call":
+            assert isinstance(request, types.ClientRequest)
+            request.root.params.meta = types.RequestParams.Meta.model_validate({"traceparent": theirs})
+        return await original(self, request, *args, **kwargs)
+
+    monkeypatch.setattr(BaseSession, "send_request", send_request)
+    with testing.capture():
+        async with client_session(http.target) as session:
+            told = json.loads(text(await call_tool(session, "meta")))
+    assert told["traceparent"] == theirs
+
+
+async def test_a_trace_parent_that_the_caller_copied_from_elsewhere_gives_way_to_the_attempts(http: HttpServer) -> None:
+    stale = {"traceparent": "00-" + "a" * 32 + "-" + "b" * 16 + "-01"}
+    with testing.capture() as seen:
+        async with client_session(http.target) as session:
+            told = json.loads(text(await call_tool(session, "meta", meta=stale)))
+    assert names(told, tool_span(seen, "meta"))
