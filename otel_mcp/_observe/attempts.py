@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
+from otel_mcp._ground import guard
 from otel_mcp._ground import names as n
 from otel_mcp._ground import verdicts as v
 from otel_mcp._ground.outcomes import Outcome
@@ -58,10 +59,22 @@ def begin(
         _overlapped(attempt)
     ledger.open_attempt(attempt)
     if recorder.tracer is not None:
-        recorder.attempt_started(attempt)
+        try:
+            recorder.attempt_started(attempt)
+        except Exception as error:  # noqa: BLE001 - span processors raise what they like
+            _without_span(attempt, error)
     if not session.transport.observes_writes and not attempt.session_gone:
         sent(attempt, moment)
     return attempt
+
+
+def _without_span(attempt: Attempt, error: Exception) -> None:
+    """The attempt goes on without its span, unless the exception is the program's own."""
+    try:
+        guard.caught("spans", "the span of one request", error)
+    except Exception:
+        ledger.close_attempt(attempt)
+        raise
 
 
 def _in_reconnect() -> bool:

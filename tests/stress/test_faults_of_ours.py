@@ -14,6 +14,7 @@ from harness.sessions import call_tool
 from harness.waiting import await_for
 from otel_mcp import testing
 from otel_mcp._ground import guard
+from otel_mcp._record import spans
 from otel_mcp._sdk import clocks
 
 pytestmark = pytest.mark.anyio
@@ -47,6 +48,23 @@ async def test_a_call_whose_limits_cannot_be_found_out_is_recorded_and_open_no_m
     (call,) = seen.calls
     assert (call.outcome, call.attempts) == ("cancelled", 1)
     assert sum(guard.internal_errors().values()) > before
+
+
+async def test_a_span_processor_that_fails_costs_the_span_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, swallowing: None
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("a span processor's fault")
+
+    with testing.capture() as seen:
+        async with connected("ok", "peer") as streams, ClientSession(*streams) as session:
+            await session.initialize()
+            monkeypatch.setattr(spans, "start_attempt", fails)
+            await call_tool(session, "ok")
+            monkeypatch.undo()
+            assert seen.total("otel_mcp.client.request.active") == 0
+    (call,) = seen.calls
+    assert (call.outcome, call.attempts) == ("ok", 1)
 
 
 def test_a_mapping_that_other_threads_change_is_read_again() -> None:
