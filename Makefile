@@ -28,8 +28,13 @@ test-matrix:  ## the suite with every Python here and every SDK
 test-hosts:  ## every host adapter against its real package, each in its own environment; one: HOST=hermes
 	PYTHONPATH=tests $(PYTHON) -m hosts $(HOST) $(if $(PYTEST),--pytest="$(PYTEST)")
 
-soak:  ## ten minutes of random faults, cancellations and teardowns: SOAK_SECONDS=120 in each environment of `test`
-	SOAK_SECONDS=$(or $(SOAK_SECONDS),120) $(MATRIX) -- tests/stress
+faults:  ## each fault of docs/faults.md, without us and with us; writes the table there
+	rm -f .envs/faults.jsonl
+	FAULTS_SEEN=$(CURDIR)/.envs/faults.jsonl $(MATRIX) --only mcp -- tests/faults
+	PYTHONPATH=tests $(PYTHON) -m faults.page .envs/faults.jsonl
+
+soak:  ## ten minutes of faults, cancellations and teardowns: SOAK_SECONDS=120 in each environment of `test`; one: ONLY=py3.13-mcp2.3
+	SOAK_SECONDS=$(or $(SOAK_SECONDS),120) $(MATRIX) $(if $(ONLY),--only $(ONLY)) -- tests/stress tests/faults
 
 bench-scrape: .envs/demo/installed  ## what a scrape costs at 50, 200 and 1,000 connectors, beside prometheus_client
 	.envs/demo/bin/python benchmarks/scrape.py
@@ -46,4 +51,4 @@ check:  ## ruff and mypy only
 clean:  ## forget the environments and what was built
 	rm -rf .envs build dist
 
-.PHONY: help demo test test-matrix test-hosts test-coexistence soak bench-scrape bench-cost check clean
+.PHONY: help demo test test-matrix test-hosts test-coexistence faults soak bench-scrape bench-cost check clean

@@ -21,6 +21,7 @@ from harness.waiting import wait_for
 class Prometheus:
     url: str
     log: Path
+    process: subprocess.Popen[bytes]
 
     def query(self, expression: str, **parameters: str) -> list[dict[str, Any]]:
         """The result of an instant query: [{"metric": {...}, "value": [time, "number"]}, …]."""
@@ -84,7 +85,7 @@ def prometheus(
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-        server = Prometheus(f"http://127.0.0.1:{port}", log)
+        server = Prometheus(f"http://127.0.0.1:{port}", log, process)
         try:
             wait_for(lambda: server.ready() or process.poll() is not None, timeout=60)
             if process.poll() is not None:

@@ -1,6 +1,5 @@
 """Children that run start-up as a program does, and a collector they may send to."""
 
-import json
 import os
 import subprocess
 import sys
@@ -9,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from harness.collector import Collector
 
 ROOT = Path(__file__).parents[2]
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "PYTHONPATH"))}
@@ -74,30 +75,6 @@ def child(tmp_path):
         return Ended(done.returncode, done.stdout, done.stderr)
 
     return run
-
-
-class Collector:
-    """The receiver process and what it has taken."""
-
-    def __init__(self, folder, mode):
-        self.file = folder / f"otlp-{mode}.jsonl"
-        self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "tests/servers/otlp_receiver.py"), str(self.file), "--mode", mode],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.endpoint = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
-
-    def taken(self, signal=None):
-        if not self.file.exists():
-            return []
-        requests = [json.loads(line) for line in self.file.read_text().splitlines()]
-        return [request for request in requests if signal in (None, request["signal"])]
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
 
 
 @pytest.fixture
