@@ -32,13 +32,17 @@ def exit_code(process: Any) -> int | None:
 
 def end_cause(process: Any) -> str:
     """Why a stdio stream ended: the process is gone, or it lives and only closed its stdout."""
-    if process is None or exit_code(process) is not None:
-        return "process_exit"
+    return "process_exit" if process is None or is_gone(process) else "stream_ended"
+
+
+def is_gone(process: Any) -> bool:
+    """Whether the process has ended, or is about to: its pipes close a moment before the kernel is done with it."""
+    if exit_code(process) is not None:
+        return True
     try:
         text = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii", errors="replace")
     except (OSError, AttributeError):
-        return "process_exit"
+        return True
     state, *rest = text.rpartition(")")[2].split()
     flags = int(rest[5]) if len(rest) > 5 else _EXITING
-    # stdout reaches its end a moment before the kernel has finished with the process.
-    return "process_exit" if state in {"Z", "X"} or flags & _EXITING else "stream_ended"
+    return state in {"Z", "X"} or bool(flags & _EXITING)

@@ -19,7 +19,7 @@ from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.patching import Switch
 from otel_mcp._ground.verdicts import Facts, Verdict
 from otel_mcp._ledger.model import CONNECTING, VALIDATE, Attempt, Call, Session, now
-from otel_mcp._observe import attempts, calls, scopes, sessions
+from otel_mcp._observe import attempts, calls, processes, scopes, sessions
 from otel_mcp._record.recorder import recorder
 from otel_mcp._sdk import clocks, content, link
 
@@ -233,6 +233,8 @@ def _fail(attempt: Attempt, error: BaseException) -> None:
     session = attempt.session
     if _says_closed(attempt, error) and not session.closed_by_us and not session.retired:
         sessions.lost(session)  # on 1.x the first of several waiters is told before the receive loop has ended
+    elif is_cancellation(error) and _server_is_gone(session):
+        sessions.lost(session)
     verdict = judge(attempt, error)
     if verdict.outcome is Outcome.ERROR and verdict.code is not None:
         session.heard(now())
@@ -249,6 +251,14 @@ def _says_closed(attempt: Attempt, error: BaseException) -> bool:
     """The SDK's own "Connection closed": the peer's -32000 would have arrived as an answer."""
     code = getattr(getattr(error, "error", None), "code", None)
     return code == v.CLOSED_CODE and not attempt.answered and not attempt.synthesized
+
+
+def _server_is_gone(session: Session) -> bool:
+    """On 1.x a write that fails cancels the caller, maybe before anybody has read the end of the server's output."""
+    transport = session.transport
+    if transport.process is None or transport.failed is not None or session.closed_by_us or session.retired:
+        return False
+    return processes.is_gone(transport.process)
 
 
 def judge(attempt: Attempt, error: BaseException) -> Verdict:

@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import mcp
+import psutil
 import pytest
 
 from harness.observing import Program, run, run_watched
@@ -41,6 +42,30 @@ def test_a_server_that_closes_its_stdout_disconnects_the_open_call(
     (end,) = seen.events("session_end")
     assert (end.fields["error_type"], end.fields["cause"]) == ("connection_closed", "stream_ended")
     assert seen.total("otel_mcp.client.faults", {"otel_mcp.cause": "stream_ended"}) == 1
+
+
+def test_a_call_that_is_cancelled_when_its_server_is_dead_already_was_disconnected(
+    module_servers: Servers, table_row: TableRow
+) -> None:
+    # On 1.x it is the transport that cancels, when it fails to write before it has read the end of the output.
+    table_row("outcomes", "process exit while open")
+    server = module_servers.stdio()
+
+    async def program(it: Program) -> None:
+        async with client_session(server.target) as session:
+            await call_tool(session, "echo")
+            (process,) = psutil.Process().children()
+            call = asyncio.ensure_future(it.call(call_tool(session, "hang")))
+            await call_tool(session, "echo")
+            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):  # on Python 3.10 another thread takes it away
+                while process.status() != psutil.STATUS_ZOMBIE:  # the loop does not run, and nothing is read
+                    pass
+            call.cancel()
+            await asyncio.wait([call])
+
+    seen = run_watched(program)
+    check(seen, "hang", CLOSED.of(cause="process_exit"))
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
