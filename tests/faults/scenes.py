@@ -20,7 +20,7 @@ from faults.program import Way, say, scene, servers
 from mcp import ClientSession
 from stress.peer import connected
 
-from harness.sessions import call_tool, is_error
+from harness.sessions import LOCAL_TIMEOUT_CODE, call_tool, error_code, is_error
 
 LIMIT = 0.3
 """Seconds."""
@@ -367,3 +367,40 @@ async def works_on(way: Way) -> None:
         for mark in way.config["marks"]:
             await way.pause(mark)
             await way.calls(session, 20)
+
+
+@scene
+async def under_fire(way: Way) -> None:
+    """Three callers work for a while, whatever happens to their servers; a test makes it happen."""
+    say(mark="begun")
+    until = time.monotonic() + way.config["seconds"]
+    gave: Counter[str] = Counter()
+
+    async def caller() -> None:
+        while time.monotonic() < until:
+            try:
+                async with way.session() as session:
+                    await _until_lost(session, gave, until)
+            except Exception:
+                gave["no session"] += 1
+
+    await asyncio.gather(*(caller() for _ in range(3)))
+    say(gave=gave)
+    await way.pause("look")
+
+
+async def _until_lost(session: Any, gave: Counter[str], until: float) -> None:
+    while time.monotonic() < until:
+        try:
+            await call_tool(session, "echo", {}, timeout=LIMIT)
+        except asyncio.CancelledError:
+            gave["lost"] += 1  # by the transport, on 1.x
+            raise
+        except Exception as error:
+            limit = error_code(error) == LOCAL_TIMEOUT_CODE
+            gave["time limit" if limit else "lost"] += 1
+            if not limit:
+                return
+        else:
+            gave["answer"] += 1
+        await asyncio.sleep(0.005)

@@ -16,11 +16,23 @@ class Collector:
 
     def __init__(self, folder: Path, mode: str) -> None:
         self.file = folder / f"otlp-{mode}.jsonl"
+        self._mode = mode
+        self._start(0)
+        self.endpoint = f"http://127.0.0.1:{self.port}"
+
+    def _start(self, port: int) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(PROGRAM), str(self.file), "--mode", mode], stdout=subprocess.PIPE, text=True
+            [sys.executable, str(PROGRAM), str(self.file), "--mode", self._mode, "--port", str(port)],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert self.process.stdout is not None
-        self.endpoint = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
+        self.port = int(self.process.stdout.readline())
+
+    def restart(self) -> None:
+        """Another process on the same port; the old one is killed."""
+        self.stop()
+        self._start(self.port)
 
     def taken(self, signal: str | None = None) -> list[dict[str, Any]]:
         """The requests, of one signal or of all."""

@@ -1,8 +1,9 @@
 """A collector for tests: takes OTLP over HTTP on a loopback port and writes down what came.
 
-Run as a program: ``python otlp_receiver.py FILE [--mode ok|blackhole|error]``. It prints its port on one line. Each
-request becomes one line of JSON in FILE: ``{"signal": "traces", "headers": {…}, "items": [names], "body": {…}}``, in
-which `body` is the protobuf message as JSON. ``blackhole`` takes connections and never answers; ``error`` answers 503.
+Run as a program: ``python otlp_receiver.py FILE [--mode ok|blackhole|error] [--port PORT]``. It prints its port on one
+line. Each request becomes one line of JSON in FILE: ``{"signal": "traces", "headers": {…}, "items": [names], "body":
+{…}}``, in which `body` is the protobuf message as JSON. ``blackhole`` takes connections and never answers; ``error``
+answers 503.
 """
 
 from __future__ import annotations
@@ -73,9 +74,10 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("file", type=Path)
     parser.add_argument("--mode", choices=["ok", "blackhole", "error"], default="ok")
+    parser.add_argument("--port", type=int, default=0, help="0: any free one")
     options = parser.parse_args()
     Handler.out, Handler.mode = options.file, options.mode
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
     print(server.server_address[1], flush=True)
     server.serve_forever()
 
