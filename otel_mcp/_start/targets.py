@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ from typing import Final
 from otel_mcp._start.notices import say
 
 _PREFIX: Final = "otel-mcp-"
+_PID: Final = re.compile("[0-9]{1,9}")
 
 
 class Target:
@@ -45,14 +47,21 @@ class Target:
         # start new series with every process.
         entry = [{"targets": [address], "labels": {"service": service, "__meta_otel_mcp_pid": str(self._pid)}}]
         unfinished = self._path.with_suffix(".tmp")
-        unfinished.write_text(json.dumps(entry) + "\n", encoding="utf-8")
-        unfinished.replace(self._path)
+        unfinished.unlink(missing_ok=True)  # of an earlier process of this number
+        try:
+            with unfinished.open("x", encoding="utf-8") as file:  # never through a link that somebody has put there
+                file.write(json.dumps(entry) + "\n")
+            unfinished.replace(self._path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+            raise
 
     def _sweep(self) -> None:
         prefix = _own_prefix()
         for path in self._folder.glob(f"{prefix}*.json"):
             pid = path.stem[len(prefix) :]
-            if pid.isdigit() and not _is_alive(int(pid)):
+            if _PID.fullmatch(pid) and not _is_alive(int(pid)):
                 with contextlib.suppress(OSError):
                     path.unlink()
 
