@@ -10,6 +10,7 @@ import time
 from typing import Final
 
 from otel_mcp._cli.top_sources import Endpoint, Log, Picture, Row, Source, Unreadable
+from otel_mcp._ground.text import visible
 
 _REFRESH: Final = 1.0
 """Seconds between two looks. A scrape of a full endpoint takes tens of milliseconds of the watched program."""
@@ -88,4 +89,4 @@ def _printable(text: str | None) -> str | None:
     """Names come from servers: nothing that moves the cursor, and no more than a column holds."""
     if text is None:
         return None
-    return "".join(character if character.isprintable() else "?" for character in text)[:60]
+    return visible(text[:60])[:60]

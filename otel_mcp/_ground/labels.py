@@ -12,16 +12,19 @@ from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
 from otel_mcp._ground import names as n
+from otel_mcp._ground.text import label as fit
 from otel_mcp._ground.verdicts import FIXED_ERROR_TYPES
 
 MAX_CONNECTORS: Final = 200
 MAX_METHODS: Final = 8
 MAX_LOCKS: Final = 5
 MAX_ERROR_TYPES: Final = 16
+MAX_NAME: Final = 1000
+"""Characters. A longer name of a tool is kept nowhere and gets no label of its own: a server may send a megabyte."""
 MAX_SETS: Final = 1700
 """Attribute sets an instrument may gather before further ones are folded; with the folded ones it stays below 1,800."""
 
-_PROTOCOL: Final = re.compile(r"\d{4}-\d\d-\d\d$")
+_PROTOCOL: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MAX_PROTOCOLS: Final = 8
 
 V = TypeVar("V")
@@ -56,10 +59,10 @@ class Labels:
         known = self._tools.get((connector, tool))
         if known is not None:
             return known
-        if proven:
+        if proven and len(tool) <= MAX_NAME:
             with self._lock:
                 if len(self._tools) < self.tool_labels:
-                    return self._tools.setdefault((connector, tool), short(tool))
+                    return self._tools.setdefault((connector, tool), fit(tool))
         return self.fold(n.GEN_AI_TOOL_NAME)
 
     def method(self, connector: str, method: str) -> str:
@@ -77,11 +80,12 @@ class Labels:
             with self._lock:
                 if sum(1 for owner, _ in given if owner == connector) >= most:
                     return self.fold(label)
-                known = given.setdefault(key, short(value))
+                known = given.setdefault(key, fit(value))
         return known
 
     def error_type(self, value: str) -> str:
         """The label of an error type; beyond the budget OpenTelemetry's own ``_OTHER``."""
+        value = fit(value)
         if value in FIXED_ERROR_TYPES or value in self._errors:
             return value
         with self._lock:
@@ -96,15 +100,10 @@ class Labels:
         if value in self._protocols:
             return value
         with self._lock:
-            if _PROTOCOL.match(value) and len(self._protocols) < _MAX_PROTOCOLS:
+            if _PROTOCOL.fullmatch(value) and len(self._protocols) < _MAX_PROTOCOLS:
                 self._protocols.add(value)
                 return value
         return self.fold(n.MCP_PROTOCOL_VERSION)
-
-
-def short(value: str) -> str:
-    """At most 200 characters: a server's name for a tool may be a megabyte."""
-    return value if len(value) <= 200 else value[:199] + "…"
 
 
 class Sets(Generic[V]):

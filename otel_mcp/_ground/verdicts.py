@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from otel_mcp._ground.outcomes import Outcome
+from otel_mcp._ground.text import label
 
 TIMEOUT: Final = "timeout"
 CONNECTION_CLOSED: Final = "connection_closed"
@@ -26,6 +27,9 @@ FIXED_ERROR_TYPES: Final = frozenset(
 )
 
 CLOSED_CODE: Final = -32000
+OUT_OF_RANGE: Final = "out_of_range"
+_LARGEST_CODE: Final = 2**63
+"""A peer may send an integer of thousands of digits, which Python does not even turn into text."""
 _CLOSED_STREAMS: Final = frozenset({"ClosedResourceError", "BrokenResourceError", "EndOfStream"})
 # What the SDK's HTTP transport writes itself when the body of a 4xx/5xx answer was no JSON-RPC error (2.x), or always
 # for a 404 (1.x, with a code that lost its sign).
@@ -113,7 +117,8 @@ def _of_rpc_error(error: BaseException, code: int, facts: Facts) -> Verdict:
         return _disconnected(facts)
     if code == CLOSED_CODE and not facts.answered:
         return _disconnected(facts)  # the SDK wrote it: the peer's own -32000 would have arrived as a response
-    return Verdict(Outcome.ERROR, str(code), code=str(code))
+    text = str(code) if abs(code) <= _LARGEST_CODE else OUT_OF_RANGE
+    return Verdict(Outcome.ERROR, text, code=text)
 
 
 def _disconnected(facts: Facts, *, expired: bool = False) -> Verdict:
@@ -143,8 +148,8 @@ def qualified_name(error: BaseException) -> str:
     """``module.Class`` of an exception, without the module for built-in ones: OpenTelemetry's rule for `error.type`."""
     kind = type(error)
     if kind.__module__ in {"builtins", "__main__"}:
-        return kind.__qualname__
-    return f"{kind.__module__}.{kind.__qualname__}"
+        return label(kind.__qualname__)
+    return label(f"{kind.__module__}.{kind.__qualname__}")
 
 
 def of_call(verdict: Verdict, *, sent: bool, session_gone: bool) -> Verdict:

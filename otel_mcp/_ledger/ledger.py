@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from otel_mcp._ground import names as n
 from otel_mcp._ground import targets
-from otel_mcp._ground.labels import MAX_CONNECTORS, Labels, Sets
+from otel_mcp._ground.labels import MAX_CONNECTORS, MAX_NAME, Labels, Sets
 from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ledger.connector import Breaker, Connector
 from otel_mcp._ledger.model import CLOSED, LOST, READY, Attempt, Call, Session, Transport, now
@@ -59,7 +59,7 @@ class Ledger:
         """The connector's name by the contract's order; `subject` is what the rules' globs are matched on."""
         ruled = self.ruled(subject)
         if ruled is not None:
-            return ruled
+            return targets.clean(ruled) or n.UNKNOWN
         if given:
             return targets.clean(given) or n.UNKNOWN
         name = derived or (targets.clean(server) if server else None)
@@ -233,7 +233,7 @@ class Ledger:
             if first_page:
                 connector.listed, connector.read_only = set(), set()
             room = _MAX_LISTED - len(connector.listed)
-            connector.listed.update(tools[: max(room, 0)])
+            connector.listed.update(name for name in tools[: max(room, 0)] if len(name) <= MAX_NAME)
             connector.read_only.update(connector.listed.intersection(read_only))
             connector.tools = len(tools) if first_page else (connector.tools or 0) + len(tools)
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from otel_mcp._ground import names as n
 from otel_mcp._ground import verdicts as v
 from otel_mcp._ground.outcomes import Outcome
+from otel_mcp._ground.text import short
 from otel_mcp._ground.verdicts import Verdict
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import CLOSED, CONNECTING, LOST, READY, Attempt, Session, Transport, now
@@ -62,7 +63,7 @@ def ready(session: Session, protocol: str | None, server: str | None) -> None:
     if session.provisional:
         ledger.rename(session, ledger.name_target(session.transport.target, None, None, server))
     if protocol is not None:
-        session.protocol = protocol
+        session.protocol = short(protocol)
     session.span_cache.clear()
     session.points_cache.clear()
     session.transport.http_session_id = getattr(session.transport.sdk, "session_id", None)

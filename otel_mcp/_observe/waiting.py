@@ -7,6 +7,7 @@ from typing import Any
 
 from otel_mcp._ground import guard
 from otel_mcp._ground import names as n
+from otel_mcp._ground.text import label
 from otel_mcp._ledger.model import LOCK, Attempt, Call, Session, now
 from otel_mcp._observe.locks import Wait
 from otel_mcp._record import events
@@ -92,8 +93,8 @@ def _session(session: Session | None, *, orphaned: bool = False) -> dict[str, An
 
 
 def sentence(connector: str, fields: dict[str, Any]) -> str:
-    """The same for a person."""
-    what = f"{fields['method']} {fields['tool']}" if fields["tool"] else fields["method"]
+    """The same for a person. Names come from servers and callers: none of them may begin a line of its own."""
+    what = f"{label(fields['method'])} {label(fields['tool'])}" if fields["tool"] else label(fields["method"])
     limit = (
         f"limit {fields['limit']:g} s ({fields['limit_source']})" if fields["limit"] is not None else "no limit known"
     )
@@ -101,9 +102,9 @@ def sentence(connector: str, fields: dict[str, Any]) -> str:
     if fields["retired"]:
         parts.append("on a retired session: nobody will answer it")
     if fields["lock_holder"]:
-        parts.append(f"the lock was held by {fields['lock_holder']}")
+        parts.append(f"the lock was held by {label(fields['lock_holder'])}")
     if fields["held_by"]:
-        parts.append(f"the receive loop is held by {fields['held_by']}")
+        parts.append(f"the receive loop is held by {label(fields['held_by'])}")
     if fields["loop_blocked"]:
         parts.append(f"the event loop is blocked at {fields['blocked_at'] or 'an unknown place'}")
     return "; ".join(parts)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from otel_mcp._ground import names as n
+from otel_mcp._ground.text import short
 from otel_mcp._ledger.model import Call
 
 if TYPE_CHECKING:
@@ -60,4 +61,4 @@ def _plain(value: Any) -> Any:
     """Attributes take scalars and lists; the mapping of limits becomes ``source=seconds`` strings."""
     if isinstance(value, Mapping):
         return [f"{key}={item}" for key, item in value.items()]
-    return value
+    return short(value) if isinstance(value, str) else value

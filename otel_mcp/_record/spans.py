@@ -13,9 +13,10 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, SpanKind, Status, StatusCode, get_current_span, set_span_in_context
 
 from otel_mcp._ground import names as n
-from otel_mcp._ground.labels import Labels, short
+from otel_mcp._ground.labels import Labels
 from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.targets import safe_url, split
+from otel_mcp._ground.text import short
 from otel_mcp._ground.verdicts import OK
 from otel_mcp._ledger.connector import Connector
 from otel_mcp._ledger.ledger import ledger
@@ -100,7 +101,7 @@ def _base(session: Session, attempt: Attempt) -> dict[str, Any]:
     if transport.network is not None:
         attributes[n.NETWORK_TRANSPORT] = transport.network
     if transport.host is not None:
-        attributes[n.SERVER_ADDRESS] = transport.host
+        attributes[n.SERVER_ADDRESS] = short(transport.host)
         if transport.port is not None:
             attributes[n.SERVER_PORT] = transport.port
     if session.protocol is not None:

@@ -7,10 +7,11 @@ from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from otel_mcp._ground.text import visible
 from otel_mcp._report.groups import span
 from otel_mcp._report.model import ConnectorRow, Counts, Report
 from otel_mcp._report.statistics import FALSE_DISCOVERY_RATE, interval
-from otel_mcp._report.wording import NO_FINDING, WEEKDAYS, counted, percent, visible
+from otel_mcp._report.wording import NO_FINDING, WEEKDAYS, counted, percent
 
 STEPS: Final = (0.01, 0.03, 0.10, 0.25)
 """Deadline shares at which the colour of a cell changes; below the first, and not nothing, it is the faintest."""

@@ -11,10 +11,11 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from otel_mcp._ground.text import visible
 from otel_mcp._report.groups import span
 from otel_mcp._report.model import Cell, Counts, Finding, Report
 from otel_mcp._report.statistics import interval
-from otel_mcp._report.wording import NO_FINDING, counted, percent, visible
+from otel_mcp._report.wording import NO_FINDING, counted, percent
 
 HEAT: Final = ((0.25, "on red3 white"), (0.10, "on orange3 black"), (0.03, "on gold3 black"), (0.0, "on grey23 white"))
 """Deadline share from which a cell of the map has that colour; the digits say the same without colour."""

@@ -37,11 +37,6 @@ def percent(share: float | None) -> str:
     return f"{share * 100:.2g} %" if share < 0.1 else f"{share * 100:.0f} %"
 
 
-def visible(text: str) -> str:
-    """Text whose control characters and direction marks are spelled out, so that they act on no screen."""
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
-
-
 def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from otel_mcp._ground import names as n
-from otel_mcp._ground.labels import short
+from otel_mcp._ground.text import short
 from otel_mcp._ledger.model import Attempt
 
 

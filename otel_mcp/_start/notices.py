@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from otel_mcp._ground.guard import logger
+from otel_mcp._ground.text import visible
 
 _MAX_SAID: Final = 200
 """Texts remembered; more different ones would be a flood, and are not said."""
@@ -35,6 +36,7 @@ def say(text: str) -> None:
     The text goes to the logger as INFO too and not as WARNING: a program that logs to its stdout would otherwise
     find our lines there.
     """
+    text = visible(text)
     if _listener is not None:
         _listener.append(text)
         return
