@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from otel_mcp._cli.doctor_model import Section
 from otel_mcp._ground.settings import Settings
+from otel_mcp._ground.text import without_secrets
 from otel_mcp._record.calllog import fill_in
 from otel_mcp._start import standard
 from otel_mcp._start.endpoint import DEFAULT_HOST, DEFAULT_PORT, FOLLOWING_PORTS
@@ -67,7 +68,7 @@ def exporters() -> Section:
         endpoint = signal.otlp_setting("ENDPOINT", os.environ) or ("the default", "http://localhost:4318")
         if "otlp" in names and not _answers(endpoint[1]):
             section.findings.append(
-                f"nothing listens where {signal.name} are sent ({endpoint[0]}: {_without_secrets(endpoint[1])}): "
+                f"nothing listens where {signal.name} are sent ({endpoint[0]}: {without_secrets(endpoint[1])}): "
                 "start the collector, or correct the variable"
             )
     with overheard() as said:
@@ -141,11 +142,6 @@ def _answers(url: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _without_secrets(url: str) -> str:
-    scheme, separator, rest = url.partition("://")
-    return scheme + separator + rest.partition("?")[0].rpartition("@")[2]
 
 
 def files() -> Section:

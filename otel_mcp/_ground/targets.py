@@ -50,6 +50,7 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=(?!=)")
 """``NAME=value`` in front of a command; ``package==1.2`` is none."""
 _NO_NAME: Final = re.compile(r"\d+(\.\d+)?[smhd]?|/[A-Za-z]")
 """The time of ``timeout 60s``, the switch of ``cmd /c``."""
+_USERINFO: Final = re.compile(r"//[^/]*@")
 _SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh"})
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
@@ -112,6 +113,8 @@ def _is_wrapper(name: str) -> bool:
 
 
 def _basename(word: str) -> str:
+    if "://" in word:
+        word = safe_url(word)
     name = word.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
     name = name.split("@", 1)[0] or word  # package@1.2.3, @scope/package@1.2.3
     name = re.split(r"[\[=<>~!]", name, maxsplit=1)[0] or name  # package[extra]==1.2
@@ -156,7 +159,13 @@ def safe_url(url: str) -> str:
     """The URL without userinfo, query and fragment."""
     parts = split(url)
     host = parts.netloc.rsplit("@", 1)[-1]
-    return f"{parts.scheme}://{host}{parts.path}" if parts.scheme else f"{host}{parts.path}"
+    path = safe_path(parts.path)
+    return f"{parts.scheme}://{host}{path}" if parts.scheme else f"{host}{path}"
+
+
+def safe_path(path: str) -> str:
+    """The path without the userinfo of a URL inside it: ``jdbc:postgresql://user:password@host``."""
+    return _USERINFO.sub("//", path)
 
 
 def address(url: str) -> tuple[str | None, int | None]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
+
+_USERINFO: Final = re.compile(r"(?<=//)[^/]*@|^[^/]*@")
 
 LONGEST: Final = 200
 """Characters of a label or an attribute. Nobody reads a longer name, and everybody would have to carry it."""
@@ -33,3 +36,8 @@ def visible(text: str) -> str:
 def label(text: str) -> str:
     """Both: fit for the label of a metric, the name of a span and the middle of a log line."""
     return short(visible(text[: LONGEST + 1]))
+
+
+def without_secrets(url: str) -> str:
+    """A URL, or what was meant to be one, without user, password, query and fragment; fit for a line on stderr."""
+    return label(_USERINFO.sub("", url.partition("?")[0].partition("#")[0]))

@@ -15,7 +15,7 @@ from opentelemetry.trace import Link, SpanKind, Status, StatusCode, get_current_
 from otel_mcp._ground import names as n
 from otel_mcp._ground.labels import Labels
 from otel_mcp._ground.outcomes import Outcome
-from otel_mcp._ground.targets import safe_url, split
+from otel_mcp._ground.targets import safe_path, safe_url, split
 from otel_mcp._ground.text import short
 from otel_mcp._ground.verdicts import OK
 from otel_mcp._ledger.connector import Connector
@@ -115,7 +115,10 @@ def _base(session: Session, attempt: Attempt) -> dict[str, Any]:
 def safe_uri(uri: str) -> str:
     """A resource URI without userinfo, query and fragment."""
     parts = split(uri)
-    return safe_url(uri) if parts.netloc else f"{parts.scheme}:{parts.path}" if parts.scheme else parts.path
+    if parts.netloc:
+        return safe_url(uri)
+    path = safe_path(parts.path)
+    return f"{parts.scheme}:{path}" if parts.scheme else path
 
 
 def end_attempt(span: Span, attempt: Attempt, verdict: Verdict) -> None:

@@ -16,6 +16,7 @@ import sys
 from types import FrameType
 from typing import Any, Final
 
+from otel_mcp._ground.text import without_secrets
 from otel_mcp._start.notices import say
 
 _OUR_FRAMES: Final = 40
@@ -74,7 +75,7 @@ def _say_failure(what: str, exporter: object, record: logging.LogRecord) -> None
     if what not in _failures:
         _failures.add(what)
         endpoint = getattr(exporter, "_endpoint", None)
-        where = f" to {_without_secrets(endpoint)}" if isinstance(endpoint, str) else ""
+        where = f" to {without_secrets(endpoint)}" if isinstance(endpoint, str) else ""
         say(f"{what} cannot be sent{where} ({_reason(record)}); the program goes on, this is said once")
 
 
@@ -94,11 +95,6 @@ def _root(error: BaseException) -> str:
             break
         error = inner
     return _short(getattr(error, "strerror", None) or str(error) or type(error).__name__)
-
-
-def _without_secrets(endpoint: str) -> str:
-    scheme, separator, rest = endpoint.partition("://")
-    return scheme + separator + rest.partition("?")[0].rpartition("@")[2] if separator else endpoint
 
 
 def _one_line(record: logging.LogRecord) -> str:

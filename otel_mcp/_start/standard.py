@@ -12,6 +12,7 @@ import os
 from typing import Final
 from urllib.parse import urlsplit
 
+from otel_mcp._ground.text import short, without_secrets
 from otel_mcp._start.notices import say
 from otel_mcp._start.signals import GRPC, Signal
 
@@ -30,7 +31,7 @@ def number(variable: str, default: float, *, above: float = 0.0) -> float:
         value = math.nan
     if math.isfinite(value) and value > above:
         return value
-    say(f"{variable}={raw!r} is not a number greater than {above:g}; using {default:g} instead")
+    say(f"{variable}={short(raw)!r} is not a number greater than {above:g}; using {default:g} instead")
     return default
 
 
@@ -38,7 +39,7 @@ def choice(variable: str, raw: str, allowed: tuple[str, ...], default: str) -> s
     """`raw` if it is allowed; else `default`, and one line says so."""
     if raw.lower() in allowed:
         return raw.lower()
-    say(f"{variable}={raw!r} is not one of {', '.join(allowed)}; using {default} instead")
+    say(f"{variable}={short(raw)!r} is not one of {', '.join(allowed)}; using {default} instead")
     return default
 
 
@@ -47,9 +48,9 @@ def port(variable: str, default: int) -> int:
     raw = os.environ.get(variable, "").strip()
     if not raw:
         return default
-    if raw.isascii() and raw.isdigit() and int(raw) <= 65_535:
+    if raw.isascii() and raw.isdigit() and len(raw) <= 5 and int(raw) <= 65_535:
         return int(raw)
-    say(f"{variable}={raw!r} is not a port from 0 to 65535; using {default} instead")
+    say(f"{variable}={short(raw)!r} is not a port from 0 to 65535; using {default} instead")
     return default
 
 
@@ -79,7 +80,8 @@ def otlp_endpoint_is_usable(signal: Signal, protocol: str) -> bool:
     if protocol == GRPC and "://" not in value:
         usable = True  # gRPC also takes host:port and its own target names
     if not usable:
-        say(f"{variable}={value!r} is not a URL like http://localhost:4318; {signal.name} are not exported")
+        shown = without_secrets(value)
+        say(f"{variable}={shown!r} is not a URL like http://localhost:4318; {signal.name} are not exported")
     return usable
 
 
@@ -94,7 +96,7 @@ def sampling_ratio() -> float:
         value = math.nan
     if 0.0 <= value <= 1.0:
         return value
-    say(f"OTEL_TRACES_SAMPLER_ARG={raw!r} is not a ratio from 0 to 1; using 1 instead")
+    say(f"OTEL_TRACES_SAMPLER_ARG={short(raw)!r} is not a ratio from 0 to 1; using 1 instead")
     return 1.0
 
 
