@@ -63,30 +63,23 @@ def render(picture: Picture) -> str:
     lines = [_HEADINGS, *(_cells(row) for row in picture.rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
     table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
-    down = sorted(f"{name} {state}" for name, state in picture.states.items() if state not in {"ready", "closed"})
-    tail = [f"not ready: {', '.join(down)}"] if down else []
+    down = [(name, state) for name, state in picture.states.items() if state not in {"ready", "closed"}]
+    unready = sorted(f"{_cell(name)} {_cell(state)}" for name, state in down)
+    tail = [f"not ready: {', '.join(unready)}"] if down else []
     return "\n".join([head, *(table if picture.rows else []), *tail])
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    what = " ".join(part for part in (row.method, _printable(row.tool)) if part) or "call"
+    what = " ".join(_cell(part) for part in (row.method, row.tool) if part) or "call"
     if row.count is not None and row.count > 1:
         what = f"{row.count} x {what}"
-    limit = "-" if row.limit is None else f"{row.limit:g} s" + (f" {row.limit_source}" if row.limit_source else "")
-    return (
-        f"{row.age:.1f} s",
-        _printable(row.connector) or "-",
-        what,
-        row.phase or "-",
-        limit,
-        _printable(row.holder) or "-",
-        row.state or "-",
-        row.note or "-",
-    )
+    limit = "-" if row.limit is None else f"{row.limit:g} s"
+    if row.limit is not None and row.limit_source:
+        limit += f" {_cell(row.limit_source)}"
+    rest = (row.phase, limit, row.holder, row.state, row.note)
+    return (f"{row.age:.1f} s", _cell(row.connector), what, *map(_cell, rest))
 
 
-def _printable(text: str | None) -> str | None:
+def _cell(text: str | None) -> str:
     """Names come from servers: nothing that moves the cursor, and no more than a column holds."""
-    if text is None:
-        return None
-    return visible(text[:60])[:60]
+    return visible(text[:60])[:60] if text else "-"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +20,8 @@ from otel_mcp._ground import names as n
 _TIMEOUT: Final = 5.0
 """Seconds for a scrape; an endpoint on this machine answers in milliseconds."""
 
+_LARGEST: Final = 1e15
+"""A number beyond it, or one that is none, is no age and no id."""
 _FLUSHED: Final = 2.0
 """Seconds: lines stand in the log within one of their being told, and its writer may be slow."""
 
@@ -103,9 +106,9 @@ class _Gauges:
         try:
             for family in text_string_to_metric_families(text):
                 if family.name in wanted:
-                    samples = [(dict(sample.labels), float(sample.value)) for sample in family.samples]
-                    self._samples[family.name] = samples
-        except ValueError as error:
+                    samples = [(_whole(sample.labels), float(sample.value)) for sample in family.samples]
+                    self._samples[family.name] = [sample for sample in samples if math.isfinite(sample[1])]
+        except (ValueError, LookupError, TypeError, AttributeError) as error:  # the parser's, for what is no metrics
             raise Unreadable(f"{url} does not serve Prometheus metrics ({error})") from error
         if not self._samples:
             raise Unreadable(f"{url} serves no metrics of otel_mcp; is it another program's endpoint?")
@@ -144,6 +147,12 @@ def _label(attribute: str) -> str:
 
 
 _CONNECTOR: Final = _label(n.CONNECTOR)
+_LABELS: Final = (_CONNECTOR, _label(n.STATE), _label(n.PHASE), _label(n.MCP_METHOD_NAME))
+
+
+def _whole(labels: Mapping[str, str]) -> dict[str, str]:
+    """The labels, with those that a foreign endpoint has left out."""
+    return {**dict.fromkeys(_LABELS, n.UNKNOWN), **labels}
 
 
 def _pair(labels: dict[str, str]) -> tuple[str, str]:
@@ -168,7 +177,7 @@ class Log:
             except ValueError:
                 continue  # torn or foreign: the report counts these, here they would only flicker
             if isinstance(entry, dict):
-                self._take(entry)
+                self._take(_known(entry))
         moment = time.time()
         self._forget_silent(moment)
         rows = [_row(entry, moment - seen) for seen, entry in self._open.values()]
@@ -211,6 +220,22 @@ class Log:
                 del self._open[key]
 
 
+_TEXTS: Final = (
+    "event", "time", "instance", "connector", "method", "tool", "phase", "limit_source", "lock_holder", "held_by",
+    "blocked_at",
+)  # fmt: skip
+_NUMBERS: Final = ("id", "generation", "age", "limit")
+
+
+def _known(entry: dict[str, Any]) -> dict[str, Any]:
+    """What a line says in the types that it should have; anybody may have written it."""
+    texts = {name: value for name in _TEXTS if isinstance(value := entry.get(name), str)}
+    numbers = {
+        name: value for name in _NUMBERS if isinstance(value := entry.get(name), (int, float)) and abs(value) < _LARGEST
+    }
+    return {**texts, **numbers, "retired": entry.get("retired"), "loop_blocked": entry.get("loop_blocked")}
+
+
 def _row(entry: dict[str, Any], since: float) -> Row:
     notes = []
     if entry.get("retired"):
@@ -220,7 +245,7 @@ def _row(entry: dict[str, Any], since: float) -> Row:
     if entry.get("held_by"):
         notes.append(f"held by {entry['held_by']}")
     return Row(
-        str(entry.get("connector")),
+        entry.get("connector") or n.UNKNOWN,
         entry.get("method"),
         entry.get("tool"),
         entry.get("phase"),
@@ -236,5 +261,5 @@ def _row(entry: dict[str, Any], since: float) -> Row:
 def _seconds(text: Any) -> float:
     try:
         return datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return time.time()
