@@ -19,7 +19,7 @@ INDEPENDENT_OF_THE_SDK = frozenset(
 # Folders that meet the SDK as any program does, by its public methods: both majors at the two far ends say what there is
 # to say of them. What stands in the SDK's own code is met by `outcomes`, `scenarios` and `sdk`, and those run everywhere.
 AT_THE_FAR_ENDS = frozenset(
-    {"demo", "doctor", "examples", "faults", "hooks", "resilience", "servers", "stress", "unchanged"}
+    {"demo", "doctor", "examples", "faults", "foreign", "hooks", "resilience", "servers", "stress", "unchanged"}
 )
 
 # Folders that do not depend on the Python version either: in the first environment only.
