@@ -45,7 +45,7 @@ class Row:
     state: str | None = None
     count: int | None = None
     note: str | None = None
-    id: int | None = None
+    id: int | str | None = None
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class Log:
 
 
 _TEXTS: Final = (
-    "event", "time", "instance", "connector", "method", "tool", "phase", "limit_source", "lock_holder", "held_by",
+    "event", "time", "id", "instance", "connector", "method", "tool", "phase", "limit_source", "lock_holder", "held_by",
     "blocked_at",
 )  # fmt: skip
 _NUMBERS: Final = ("id", "generation", "age", "limit")

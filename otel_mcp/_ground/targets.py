@@ -84,6 +84,8 @@ def _first_name(words: Sequence[str]) -> str | None:
             module = word in {"-m", "--module"} and not container
             skip_value = word in (_CONTAINER_VALUE_FLAGS if container else _VALUE_FLAGS)
             continue
+        if "://" in word:
+            word = safe_url(word)
         name = _basename(word)
         if not module and (_is_wrapper(name) or name in _VERBS or _says_nothing(word)):
             container = container or name.lower() in _CONTAINERS
@@ -105,7 +107,7 @@ def _says_nothing(word: str) -> bool:
 
 
 def _last_resort(words: Sequence[str]) -> str | None:
-    return clean(_basename(words[0])) or None if words else None
+    return clean(_basename(safe_url(words[0]))) or None if words else None
 
 
 def _is_wrapper(name: str) -> bool:
@@ -113,8 +115,6 @@ def _is_wrapper(name: str) -> bool:
 
 
 def _basename(word: str) -> str:
-    if "://" in word:
-        word = safe_url(word)
     name = word.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
     name = name.split("@", 1)[0] or word  # package@1.2.3, @scope/package@1.2.3
     name = re.split(r"[\[=<>~!]", name, maxsplit=1)[0] or name  # package[extra]==1.2
