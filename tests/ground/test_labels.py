@@ -11,6 +11,7 @@ from otel_mcp._ground import labels as l
 from otel_mcp._ground import text
 from otel_mcp._ground.labels import Labels, Sets
 from otel_mcp._ground.verdicts import FIXED_ERROR_TYPES
+from otel_mcp._ledger.ledger import Ledger
 
 
 def test_a_tool_gets_its_label_only_when_it_was_listed_or_answered() -> None:
@@ -59,9 +60,30 @@ def test_a_protocol_version_has_to_look_like_one() -> None:
     assert labels.protocol("made up by a server") == "_other"
 
 
+def test_a_label_is_one_line_of_printable_characters() -> None:
+    labels = Labels()
+    given_ = [
+        labels.tool("odoo", "two\nlines", proven=True),
+        labels.method("odoo", "\u202edetrever"),
+        labels.lock("odoo", "\x1b[31m"),
+        labels.error_type("lone \udc80 surrogate"),
+        labels.protocol("2025-11-25\n"),
+    ]
+    assert given_ == ["two\\u000alines", "\\u202edetrever", "\\u001b[31m", "lone \\udc80 surrogate", "_other"]
+
+
+def test_a_name_of_a_megabyte_is_kept_nowhere() -> None:
+    labels, ledger = Labels(), Ledger()
+    assert labels.tool("odoo", "x" * 1_000_000, proven=True) == "_other"
+    ledger.listed(ledger.connector("odoo"), ["x" * 1_000_000, "search"], [], first_page=True)
+    assert ledger.connector("odoo").listed == {"search"}
+    assert ledger.connector("odoo").tools == 2
+
+
 def test_long_names_are_cut() -> None:
     assert text.short("x" * 200) == "x" * 200
-    assert len(text.short("x" * 10_000)) == 200
+    assert len(text.short("x" * 10_000)) == len(text.label("\n" * 10_000)) == 200
+    assert len(text.short("\udc80" * 150)) == 200
 
 
 def test_a_full_cache_of_sets_folds_what_comes_after_and_keeps_what_it_has() -> None:
