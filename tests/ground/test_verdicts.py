@@ -60,6 +60,11 @@ ROWS: dict[str, tuple[BaseException, Facts, Verdict]] = {
         Facts(limit=1.0, http_status=503),
         Verdict(Outcome.DEADLINE, "timeout", cause="http_5xx", limit=1.0, limit_source="sdk"),
     ),
+    "a code of thousands of digits": (
+        RpcError(-(10**4200)),
+        Facts(answered=True),
+        Verdict(Outcome.ERROR, "out_of_range", "out_of_range"),
+    ),
     "a closed connection that nobody sent": (RpcError(-32000, "Connection closed"), Facts(), GONE),
     "-32000 that the peer sent": (
         RpcError(-32000, "busy"),

@@ -10,6 +10,7 @@ from harness.observing import Program, run
 from harness.servers import Servers
 from harness.sessions import call_tool, client_session
 from otel_mcp import testing
+from otel_mcp._ground import catalogue as c
 from otel_mcp._record.recorder import recorder
 from otel_mcp.testing import Span
 
@@ -45,6 +46,24 @@ def test_arguments_and_results_stand_on_the_span_where_they_are_asked_for(server
     assert echo.attributes["gen_ai.tool.call.arguments"] == f'{{"text": "{WORD}"}}'
     assert WORD in str(echo.attributes["gen_ai.tool.call.result"])
     assert WORD in str(reject.attributes["gen_ai.tool.call.result"])
+
+
+def test_what_is_captured_stands_on_spans_and_nowhere_else(servers: Servers) -> None:
+    server = servers.stdio()
+
+    async def program(it: Program) -> None:
+        async with client_session(server.target) as session:
+            await it.call(call_tool(session, "reject", {"text": f"no, {WORD}"}))
+
+    with testing.capture() as seen:
+        recorder.settings = dataclasses.replace(recorder.settings, capture_content=True)
+        try:
+            run(program)
+        finally:
+            recorder.settings = dataclasses.replace(recorder.settings, capture_content=False)
+        assert WORD in repr(seen.spans)
+        assert WORD not in repr(seen.events())
+        assert not [row for row in c.INSTRUMENTS if WORD in repr(seen.metric(row.name))]
 
 
 @pytest.mark.parametrize("length", [10, 5000])
