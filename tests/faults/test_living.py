@@ -17,7 +17,7 @@ from harness.children import LONG_ENOUGH
 from harness.real_parts import uvloop
 from harness.waiting import wait_for
 
-SESSIONS = 150 + 20 * int(float(os.environ.get("SOAK_SECONDS", "0")))
+SESSIONS = 150 + 5 * int(float(os.environ.get("SOAK_SECONDS", "0")))
 SCENES = (
     "server_killed",
     "server_stopped",

@@ -63,7 +63,7 @@ def test_under_fire_every_call_is_one_record_and_nothing_gathers(tmp_path: Path)
         pair(tmp_path / "runs", "under_fire", env=everything, seconds=SECONDS) as runs,
     ):
         stack.callback(collector.stop)
-        server = stack.enter_context(prometheus(tmp_path, scrape_ports=[runs.watched.port], interval="200ms"))
+        server = stack.enter_context(prometheus(tmp_path, scrape_ports=[runs.watched.port], interval="1s"))
         agents = [psutil.Process(agent.process.pid) for agent in (runs.plain, runs.watched)]
         scraper = psutil.Process(server.process.pid)
         fire: dict[str, Callable[[], None]] = {
