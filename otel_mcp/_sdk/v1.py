@@ -86,9 +86,8 @@ class _Carrying(wrapt.ObjectProxy):  # type: ignore[type-arg]
             params[_META] = carrier
             return
         for key, value in carrier.items():
-            if meta.get(key) == (before or {}).get(
-                key
-            ):  # else an instrumentor between us and the SDK has put its own there
+            # Otherwise an instrumentor between us and the SDK has put its own there.
+            if meta.get(key) == before.get(key):
                 meta[key] = value
 
 

@@ -16,10 +16,11 @@ INDEPENDENT_OF_THE_SDK = frozenset(
     {"calllog", "cli", "contract", "dashboards", "docs", "ground", "house", "packaging", "report", "start"}
 )
 
-# Folders that meet the SDK as any program does, by its public methods: both majors at the two far ends say what there is
-# to say of them. What stands in the SDK's own code is met by `outcomes`, `scenarios` and `sdk`, and those run everywhere.
+# Folders that meet the SDK as any program does, by its public methods: both majors at the two far ends say what there
+# is to say of them. The SDK's own code is met by `outcomes`, `scenarios` and `sdk`, and those run everywhere.
 AT_THE_FAR_ENDS = frozenset({
-    "demo", "doctor", "examples", "faults", "foreign", "hooks", "resilience", "security", "servers", "stress", "unchanged",
+    "demo", "doctor", "examples", "faults", "foreign", "hooks",
+    "resilience", "security", "servers", "stress", "unchanged",
 })  # fmt: skip
 
 # Folders that do not depend on the Python version either: in the first environment only.
