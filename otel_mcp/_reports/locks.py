@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
@@ -23,7 +24,8 @@ class AsyncLock(Protocol):
         """Let go."""
 
 
-_watched: dict[tuple[int, str], tuple[Any, WatchedLock]] = {}
+_watched: dict[tuple[int, str], tuple[Callable[[], Any], WatchedLock]] = {}
+"""By the lock's identity and the connector, with a reference to the lock: an identity is given again to another."""
 _MAX_WATCHED = 1000
 """Locks whose holder is remembered between acquisitions; further ones report their waits without a holder."""
 
@@ -31,14 +33,27 @@ _MAX_WATCHED = 1000
 def _watch(lock: Any, connector: str, name: str) -> WatchedLock:
     key = (id(lock), connector)
     found = _watched.get(key)
-    if found is not None and found[0] is lock and _is_known(found[1]):
+    if found is not None and found[0]() is lock and _is_known(found[1]):
         return found[1]
     entry = ledger.connector(connector)
     entry.registered = True
     watched = WatchedLock(entry, name)
     if len(_watched) < _MAX_WATCHED or key in _watched:
-        _watched[key] = (lock, watched)
+        _watched[key] = (_reference(lock, key), watched)
     return watched
+
+
+def _reference(lock: Any, key: tuple[int, str]) -> Callable[[], Any]:
+    """Gives the lock, and does not keep it where it allows that: its entry goes with it."""
+
+    def forget(_: object, pop: Callable[..., Any] = _watched.pop) -> None:
+        # Runs before the lock's memory, and with it the identity, can be given to another lock.
+        pop(key, None)
+
+    try:
+        return weakref.ref(lock, forget)
+    except TypeError:  # a class with slots and none for weak references
+        return lambda: lock
 
 
 def _is_known(watched: WatchedLock) -> bool:
