@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import otel_mcp
+from otel_mcp import hooks
 from otel_mcp._cli.main import SUBCOMMANDS
 from otel_mcp._ground import catalogue, names, verdicts
 from otel_mcp._ground.outcomes import OUTCOMES
@@ -177,6 +178,28 @@ def test_a_public_callables_parameters_are_these(row: list[str]) -> None:
         found = getattr(found, part)
     parameters = [parameter for parameter in inspect.signature(found).parameters if parameter != "self"]
     assert parameters == ticked(row[1])
+
+
+def test_the_members_of_what_a_host_reports_with_are_these() -> None:
+    said = {ticked(row[0])[0]: ticked(row[1]) for row in table("Python", 2)}
+    classes = {name: value for name, value in vars(hooks).items() if name in hooks.__all__ and inspect.isclass(value)}
+    assert said == {f"hooks.{name}": members(value) for name, value in classes.items()}
+
+
+def members(of: type) -> list[str]:
+    """Public names that the class itself, not one from which it inherits, defines."""
+    return sorted(name for name in vars(of) if not name.startswith("_"))
+
+
+def test_the_parameters_of_every_method_that_a_host_reports_with_stand_on_the_page() -> None:
+    methods = {
+        f"hooks.{name}.{member}"
+        for name, value in vars(hooks).items()
+        if name in {"Attempt", "Breaker", "Call"}
+        for member in members(value)
+        if inspect.isfunction(vars(value)[member])
+    }
+    assert methods - {ticked(row[0])[0] for row in table("Python", 1)} == set()
 
 
 def test_what_the_budget_allows_is_what_the_page_says() -> None:
