@@ -13,14 +13,18 @@ import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import anyio
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
 from otel_mcp import hooks
+
+LOST = {"Connection closed", "Session terminated"}
+"""What the SDK says of a session that is gone. Its codes differ between 1.x and 2.x, and a server may send them too."""
 
 
 class Refused(Exception):
@@ -43,6 +47,12 @@ class Breaker:
             return "closed"
         return "open" if time.monotonic() - self._opened_at < self.cooldown else "half_open"
 
+    def ask(self) -> str:
+        """The state at the start of a call. Half-open begins by the clock; the call that meets it first says so."""
+        if self.state == "half_open":
+            self._report.state("half_open")
+        return self.state
+
     def strike(self, cause: str) -> None:
         self.strikes[cause] += 1
         self._report.strike(cause)
@@ -57,12 +67,12 @@ class Breaker:
 
 
 class Connector:
-    """One configured MCP server. Use it as an asynchronous context manager."""
+    """One configured MCP server: a command or a URL. Use it as an asynchronous context manager."""
 
     def __init__(
         self,
         name: str,
-        target: StdioServerParameters,
+        target: StdioServerParameters | str,
         *,
         limit: float = 30.0,
         attempts: int = 3,
@@ -113,27 +123,26 @@ class Connector:
 
     @asynccontextmanager
     async def _connected(self, reason: str) -> AsyncIterator[ClientSession]:
-        async with anyio.create_task_group() as nothing:  # what a dying transport cancels, and no more than that
-            del nothing
-            with hooks.connecting(self.name, reason):  # the session belongs to this connector, and connects for this
-                opening = stdio_client(self.target)
-                read, write = await opening.__aenter__()
-                session = await ClientSession(read, write).__aenter__()
+        # The task group is what a dying transport cancels, and no more than that.
+        async with anyio.create_task_group(), AsyncExitStack() as opened:
+            # Its sessions belong to this connector. What was seen to end the last one is a better reason than ours.
+            with hooks.connecting(self.name, reason, sure=False):
+                read, write, *_ = await opened.enter_async_context(self._transport())
+                session = await opened.enter_async_context(ClientSession(read, write))
                 await session.initialize()
-            try:
-                yield session
-            finally:
-                await session.__aexit__(None, None, None)
-                await opening.__aexit__(None, None, None)
+            yield session
+
+    def _transport(self) -> Any:
+        if isinstance(self.target, str):
+            return streamable_http_client(self.target)
+        return stdio_client(self.target)
 
     async def _until_lost(self, session: ClientSession) -> str:
         """Probes while nobody calls. Returns why to connect again."""
         while True:
-            try:
-                await asyncio.wait_for(self._lost.wait(), self.keepalive_interval)
+            with anyio.move_on_after(self.keepalive_interval):  # asyncio.wait_for can lose a cancellation before 3.12
+                await self._lost.wait()
                 return "transport"
-            except asyncio.TimeoutError:
-                pass
             try:
                 # The probe waits its turn, so that a slow call is never taken for a dead server.
                 async with hooks.lock(self.lock, self.name, holder=f"tools/list on {self.name}"):
@@ -160,10 +169,11 @@ class Connector:
         """
         limit = limit or self.limit
         with hooks.call(self.name, tool=tool, limit=limit, idempotent=idempotent) as call:
-            call.breaker(self.breaker.state)
-            if self.breaker.state == "open":
+            state = self.breaker.ask()
+            call.breaker(state)
+            if state == "open":
                 call.reject("breaker_open")
-                raise Refused(f"{self.name} is given a rest: {dict(self.breaker.strikes)}")
+                raise Refused(f"{self.name} is given a rest after {self.breaker.threshold} failures in a row")
             try:
                 with anyio.fail_after(limit):
                     result = await self._attempts(call, tool, arguments or {}, idempotent)
@@ -171,7 +181,7 @@ class Connector:
                 call.reject("not_connected")
                 raise
             except TimeoutError:
-                self.breaker.strike("deadline")
+                self.breaker.strike(call.strike_cause())  # "lock_wait" for a call that never left the queue
                 raise
             self.breaker.succeeded()  # a tool that refuses its arguments comes from a healthy server
             return result
@@ -187,8 +197,8 @@ class Connector:
                 async with hooks.lock(self.lock, self.name):  # who waits here, how long, and for whom
                     return await self._live_session().call_tool(tool, arguments)
             except Exception as error:
-                if call.last_outcome == "disconnected":
-                    self.breaker.strike("transport")
+                if isinstance(error, anyio.ClosedResourceError) or str(error) in LOST:
+                    self.breaker.strike(call.strike_cause())
                     self._lost.set()
                 if number == self.attempts or not idempotent or isinstance(error, Refused):
                     raise

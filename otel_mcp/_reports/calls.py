@@ -167,7 +167,9 @@ class Call(AbstractContextManager["Call"]):
         if isinstance(error, TimeoutError) or (sys.version_info < (3, 11) and isinstance(error, asyncio.TimeoutError)):
             seconds, source = entry.limit
             source = last.limit_source if last is not None and last.limit_source else source or "host"
-            return Verdict(Outcome.DEADLINE, v.TIMEOUT, limit=entry.limits.get(source, seconds), limit_source=source)
+            limit = entry.limits.get(source, seconds)
+            cause = "lock_wait" if self.waits_for_lock else None
+            return Verdict(Outcome.DEADLINE, v.TIMEOUT, cause=cause, limit=limit, limit_source=source)
         if last is not None and last.outcome is not Outcome.OK:
             return last
         return v.of_exception(error, v.Facts(cancelled=not isinstance(error, Exception)))

@@ -25,10 +25,10 @@ def strike_cause(verdict: Verdict | None, *, in_queue: bool, root_cause: str | N
 
     `in_queue` says that it never got past a lock, `root_cause` what is known to lie beneath it.
     """
+    if in_queue and (verdict is None or verdict.outcome is Outcome.DEADLINE):
+        return "lock_wait"  # says nothing about the server: nothing was sent to it
     if verdict is None:
         return n.UNKNOWN
-    if verdict.outcome is Outcome.DEADLINE and in_queue:
-        return "lock_wait"  # says nothing about the server: nothing was sent to it
     if root_cause in _BY_ROOT_CAUSE:
         return _BY_ROOT_CAUSE[root_cause]
     if verdict.outcome is Outcome.DISCONNECTED and verdict.error_type == v.NOT_CONNECTED:

@@ -147,6 +147,7 @@ async def test_a_guessed_reason_gives_way_to_what_ended_the_last_session(
     ("verdict", "in_queue", "root_cause", "expected"),
     [
         (None, False, None, "unknown"),
+        (None, True, None, "lock_wait"),
         (v.FAILED_BY_TOOL, False, None, "tool_error"),
         (Verdict(Outcome.ERROR, "-32602"), False, None, "error"),
         (Verdict(Outcome.DEADLINE, v.TIMEOUT), False, None, "deadline"),

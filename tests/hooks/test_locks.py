@@ -22,6 +22,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[testing.Capture]:
     monkeypatch.setattr(guard, "reraise", True)
+    gc.collect()  # locks of the tests before may be gone and not collected
     monkeypatch.setattr(locks, "_MAX_WATCHED", len(locks._watched) + 3)
     with testing.capture() as captured:
         yield captured

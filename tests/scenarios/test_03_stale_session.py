@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harness.observing import Program
+from harness.own_host import host
 from harness.servers import Fault, Servers
 from harness.sessions import call_tool, client_session
-from scenarios.watching import See, Watched
+from scenarios.watching import See, Watched, strikes
 
 KIND = "3 stale session"
 TableRow = Callable[[str, str], None]
@@ -53,3 +54,23 @@ def test_the_session_that_follows_a_forgotten_one_connects_for_that_reason(
     assert [connect["reason"] for connect in seen.records("connect")] == ["initial", "session_expired"]
     assert [call["generation"] for call in seen.calls("echo")] == [1, 1, 2, 2]
     assert seen.records("session_end")[0]["error_type"] == "session_expired"
+
+
+def test_a_host_that_connects_again_answers_the_call_in_the_next_session(
+    watched: Watched, servers: Servers, table_row: TableRow
+) -> None:
+    table_row("scenarios", KIND)
+    server = servers.http(Fault("forget", after=1, times=1))
+
+    async def scenario(program: Program, see: See) -> None:
+        async with host.Connector("odoo", server.target, backoff=0.2) as odoo:
+            await program.call(odoo.call_tool("echo"))
+            await program.call(odoo.call_tool("echo", idempotent=True))
+
+    seen = watched.run(scenario, again=lambda: servers.restart(server))
+    call = seen.calls("echo")[1]
+    assert (call["outcome"], call["attempt_outcomes"]) == ("ok", ["disconnected", "ok"])
+    assert (call["generation"], call["retry_unsafe"]) == (2, False)
+    assert call["backoff"] >= 0.2
+    assert [connect["reason"] for connect in seen.records("connect")] == ["initial", "session_expired"]
+    assert strikes(seen, "odoo") == {"transport": 1}

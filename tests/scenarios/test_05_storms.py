@@ -6,9 +6,10 @@ import contextlib
 from collections.abc import Callable
 
 from harness.observing import Program
+from harness.own_host import host
 from harness.servers import Fault, Servers
 from harness.sessions import call_tool, client_session
-from scenarios.watching import Operator, See, Watched
+from scenarios.watching import Operator, See, Watched, strikes
 
 KIND = "5 reconnect storm"
 TableRow = Callable[[str, str], None]
@@ -81,3 +82,25 @@ def test_six_drops_with_health_between_are_told_from_a_host_that_opens_a_session
         reasons.setdefault(connect["connector"], []).append(connect["reason"])
     assert reasons["faulty"] == ["initial", *["transport"] * 5]
     assert reasons[f"127.0.0.1:{healthy.port}"] == ["initial", *["additional"] * 5]
+
+
+def test_a_breaker_ends_a_storm_of_reconnects(watched: Watched, servers: Servers, table_row: TableRow) -> None:
+    table_row("scenarios", KIND)
+    server = servers.stdio(Fault("exit", 3, tool="echo"))
+
+    async def scenario(program: Program, see: See) -> None:
+        async with host.Connector("odoo", server.target, backoff=0.1) as odoo:
+            await program.quiet_call(odoo.call_tool("echo", idempotent=True))
+            await program.quiet_call(odoo.call_tool("echo", idempotent=True))
+
+    seen = watched.run(scenario)
+    assert [(call["outcome"], call["attempts"], call["sent"]) for call in seen.calls("echo")] == [
+        ("disconnected", 3, True),
+        ("rejected", 0, False),
+    ]
+    first, *others = [connect["reason"] for connect in seen.records("connect")]
+    assert (first, set(others)) == ("initial", {"transport"})
+    ends = [(end["cause"], end["exit_code"]) for end in seen.records("session_end")]
+    assert ends[:3] == [("process_exit", 3)] * 3
+    assert strikes(seen, "odoo") == {"transport": 3}
+    assert server.counts()["tools"]["echo"]["asked"] == 6  # three of the plain run, three of the watched one

@@ -1,15 +1,17 @@
-"""Kind 6: blocked behind something else; here the receive loop and the event loop (locks belong to hosts)."""
+"""Kind 6: blocked behind something else: the receive loop, the event loop, a lock of the host's."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
 from harness.observing import Program
+from harness.own_host import host
 from harness.servers import Servers
 from harness.sessions import MAJOR, call_tool, client_session
 from scenarios.watching import Hanging, See, Watched, hanging
@@ -103,3 +105,41 @@ def test_five_calls_that_a_serial_server_answers_one_by_one_are_all_seen_waiting
 
     watched.run(scenario)
     assert active == [5]
+
+
+def test_a_lock_that_a_slow_call_holds_is_named_by_those_who_wait_for_it_and_who_die_of_it(
+    watched: Watched, servers: Servers, table_row: TableRow, tmp_path: Path
+) -> None:
+    table_row("scenarios", KIND)
+    server, gate = servers.stdio(), tmp_path / "gate"
+    waiting: list[float] = []
+
+    async def scenario(program: Program, see: See) -> None:
+        async with host.Connector("odoo", server.target) as odoo, anyio.create_task_group() as tasks:
+            tasks.start_soon(program.quiet_call, odoo.call_tool("hold", {"until": str(gate)}))
+            await anyio.sleep(0.1)
+            for limit in (0.3, None, None):
+                tasks.start_soon(program.quiet_call, odoo.call_tool("echo", limit=limit))
+            found: Hanging | None = await see(
+                hanging("odoo", phase="lock", tool="echo", lock_holder="hold on odoo", limit_source="host")
+            )
+            if found is not None:
+                waiting.append(found.metrics.total("otel_mcp_client_lock_waiting", otel_mcp_connector="odoo"))
+            await anyio.sleep(0.3)
+            gate.touch()
+
+    seen = watched.run(scenario, again=gate.unlink)
+    assert waiting[0] >= 2
+    dead, *served = seen.calls("echo")
+    assert (dead["outcome"], dead["phase"], dead["cause"]) == ("deadline", "lock", "lock_wait")
+    assert (dead["sent"], dead["attempts"]) == (False, 0)
+    assert (dead["limit"], dead["limit_source"], dead["lock_holder"]) == (0.3, "host", "hold on odoo")
+    assert [(call["outcome"], call["phase"], call["lock_holder"]) for call in served] == [
+        ("ok", "lock", "hold on odoo"),
+        ("ok", "lock", "hold on odoo"),
+    ]
+    metrics = seen.scrape()
+    cut = {"otel_mcp_phase": "lock", "otel_mcp_limit_source": "host"}
+    assert metrics.value("otel_mcp_client_cutoffs_total", otel_mcp_outcome="deadline", **cut) == 1
+    assert metrics.value("otel_mcp_client_lock_waiting", otel_mcp_connector="odoo") == 0
+    assert metrics.value("otel_mcp_client_lock_wait_duration_seconds_count", otel_mcp_connector="odoo") == 3

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import anyio
 import pytest
 
 from harness.observing import Program
+from harness.own_host import host
 from harness.servers import Fault, HttpServer, Servers
 from harness.sessions import call_tool, client_session, ping
 from otel_mcp import hooks
@@ -74,3 +76,41 @@ def test_a_listing_is_a_probe_only_where_somebody_says_so(
     seen = watched.run(scenario)
     assert [(probe["method"], probe["overlap"]) for probe in seen.records("keepalive")] == [("tools/list", [])]
     assert seen.scrape().value("otel_mcp_client_tools", otel_mcp_connector="faulty") > 900
+
+
+def test_a_probe_that_waits_its_turn_takes_no_slow_call_for_a_dead_server(
+    watched: Watched, servers: Servers, table_row: TableRow, tmp_path: Path
+) -> None:
+    table_row("scenarios", KIND)
+    server, gate = servers.stdio(serial=True), tmp_path / "gate"
+
+    async def scenario(program: Program, see: See) -> None:
+        options = {"keepalive_interval": 0.1, "keepalive_limit": 5.0}
+        async with host.Connector("odoo", server.target, **options) as odoo, anyio.create_task_group() as tasks:
+            tasks.start_soon(program.quiet_call, odoo.call_tool("hold", {"until": str(gate)}))
+            await see(lambda operator: operator.scrape().value("otel_mcp_client_lock_waiting") == 1)
+            gate.touch()
+            await see(lambda operator: operator.records("keepalive"))
+
+    seen = watched.run(scenario, again=gate.unlink)
+    assert [call["outcome"] for call in seen.calls()] == ["ok"]
+    assert {(probe["method"], probe["outcome"], *probe["overlap"]) for probe in seen.records("keepalive")} == {
+        ("tools/list", "ok")
+    }
+    assert [connect["reason"] for connect in seen.records("connect")] == ["initial"]
+
+
+def test_a_probe_that_nobody_answers_is_the_reason_of_the_next_connect(
+    watched: Watched, servers: Servers, table_row: TableRow
+) -> None:
+    table_row("scenarios", KIND)
+    server = servers.stdio(Fault("silent", on="tools/list"))
+
+    async def scenario(program: Program, see: See) -> None:
+        async with host.Connector("odoo", server.target, keepalive_interval=0.1, keepalive_limit=0.3):
+            await see(lambda operator: len(operator.records("connect")) >= 2)
+
+    seen = watched.run(scenario)
+    assert [connect["reason"] for connect in seen.records("connect")][:2] == ["initial", "keepalive"]
+    probe = seen.records("keepalive")[0]
+    assert (probe["connector"], probe["method"], probe["outcome"]) == ("odoo", "tools/list", "deadline")

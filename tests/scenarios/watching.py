@@ -191,3 +191,9 @@ def hanging(
         return None
 
     return look
+
+
+def strikes(seen: Operator, connector: str) -> dict[str, float]:
+    """What was held against a connector's breaker, by cause."""
+    points = seen.scrape().matching("otel_mcp_client_breaker_strikes_total", otel_mcp_connector=connector)
+    return {point.labels["otel_mcp_breaker_cause"]: point.value for point in points if point.value}
