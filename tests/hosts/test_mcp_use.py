@@ -18,46 +18,28 @@ from pathlib import Path
 
 from mcp_use import MCPClient
 
-from harness.ruled import limits, outcomes, ruled
+from harness.ruled import SIGNALS, Told, ends_are_told_apart, heard, the_program_is_told_the_same
 from harness.servers import Servers
 from harness.signals import shows
-from harness.telling import told
-from harness.watching import watching
 
-pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-async def _story(servers: Servers) -> list[tuple[str, str]]:
+async def story(servers: Servers) -> list[Told]:
     target = servers.stdio().target
     config = {"mcpServers": {"odoo": {"command": target.command, "args": target.args, "env": target.env or {}}}}
     client = MCPClient(config=config)
     session = await client.create_session("odoo")
-    given = {"echo": {"text": "hello"}}
-    heard = [
-        await told(lambda tool=tool: session.call_tool(tool, given.get(tool, {}), timedelta(seconds=1)))
-        for tool in ("echo", "reject", "hang", "die")
-    ]
+    told = await heard(lambda tool, given: session.call_tool(tool, given, timedelta(seconds=1)))
     await client.close_all_sessions()
-    return heard
+    return told
 
 
-@shows("ok", "tool error", "server death", "deadline", "limit and its source")
-async def test_the_sdk_layer_tells_the_ends_of_calls_apart(servers: Servers, tmp_path: Path) -> None:
-    with ruled(tmp_path) as seen:
-        await _story(servers)
-        assert outcomes(seen) == [
-            ("odoo", "echo", "ok", 1),
-            ("odoo", "reject", "tool_error", 1),
-            ("odoo", "hang", "deadline", 1),
-            ("odoo", "die", "disconnected", 1),
-        ]
-        assert limits(seen) == [(1.0, "sdk")]
-        assert {line["connector"] for line in seen.lines("connect")} == {"odoo"}
+@shows(*SIGNALS)
+def test_the_sdk_layer_tells_the_ends_of_calls_apart(servers: Servers, tmp_path: Path) -> None:
+    ends_are_told_apart(story, servers, tmp_path, limit=(1.0, "sdk"))
 
 
 @shows("told the same")
-async def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
-    before = await _story(servers)
-    with watching(tmp_path / "log.jsonl"):
-        during = await _story(servers)
-    assert during == before
+def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
+    the_program_is_told_the_same(story, servers, tmp_path)

@@ -15,44 +15,24 @@ from pathlib import Path
 from mcp.client.stdio import stdio_client
 from strands.tools.mcp import MCPClient
 
-from harness.ruled import limits, outcomes, ruled
+from harness.ruled import SIGNALS, Told, ends_are_told_apart, heard_at_once, the_program_is_told_the_same
 from harness.servers import Servers
 from harness.signals import shows
-from harness.telling import told_at_once
-from harness.watching import watching
 
-pytestmark = [pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def _story(servers: Servers) -> list[tuple[str, str]]:
+def story(servers: Servers) -> list[Told]:
     target = servers.stdio().target
-    given = {"echo": {"text": "hello"}}
     with MCPClient(lambda: stdio_client(target)) as client:
-        return [
-            told_at_once(
-                lambda tool=tool: client.call_tool_sync("use-1", tool, given.get(tool, {}), timedelta(seconds=1))
-            )
-            for tool in ("echo", "reject", "hang", "die")
-        ]
+        return heard_at_once(lambda tool, given: client.call_tool_sync("use-1", tool, given, timedelta(seconds=1)))
 
 
-@shows("ok", "tool error", "server death", "deadline", "limit and its source")
+@shows(*SIGNALS)
 def test_the_sdk_layer_tells_the_ends_of_calls_apart(servers: Servers, tmp_path: Path) -> None:
-    with ruled(tmp_path) as seen:
-        _story(servers)
-        assert outcomes(seen) == [
-            ("odoo", "echo", "ok", 1),
-            ("odoo", "reject", "tool_error", 1),
-            ("odoo", "hang", "deadline", 1),
-            ("odoo", "die", "disconnected", 1),
-        ]
-        assert limits(seen) == [(1.0, "sdk")]
-        assert {line["connector"] for line in seen.lines("connect")} == {"odoo"}
+    ends_are_told_apart(story, servers, tmp_path, limit=(1.0, "sdk"))
 
 
 @shows("told the same")
 def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
-    before = _story(servers)
-    with watching(tmp_path / "log.jsonl"):
-        during = _story(servers)
-    assert during == before
+    the_program_is_told_the_same(story, servers, tmp_path)
