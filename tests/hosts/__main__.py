@@ -7,8 +7,10 @@ into it stands at the file's top, one line each::
     # python: 3.13
 
 ``requires`` may stand more than once. ``python`` is the newest version that the host works on; without it the newest
-at hand is taken. A further file of the same host has the one line ``# with: hermes`` instead. Tests enter what they
-have seen with ``table_row("signals by host", "deadline")``: the table is printed at the end.
+at hand is taken. ``# again: mcp==1.30.0`` runs the files once more, in another environment, with that in place of what
+is required of the same package. A further file of the same host, here or in ``tests/scenarios/<host>/``, has the one
+line ``# with: hermes`` instead. Tests enter what they have seen with ``table_row("signals by host", "deadline")``: the
+table is printed at the end, and a run of all hosts in which nothing failed writes it to `docs/hosts/seen.md`.
 """
 
 from __future__ import annotations
@@ -19,15 +21,18 @@ import re
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hosts import page
 from matrix import pythons, results
 from matrix.environments import ENVS, REQUIREMENTS, ROOT, build_wheel, pip, prepare, program
 
 HERE = Path(__file__).resolve().parent
+FOLDERS = (HERE, *sorted(HERE.parent.glob("scenarios/*/")))
 ON_CI = os.environ.get("CI") == "true"
-_LINE = re.compile(r"^# (requires|python|with): *(\S.*?) *$")
+_LINE = re.compile(r"^# (requires|python|again|with): *(\S.*?) *$")
+_PACKAGE = re.compile(r"^[\w.-]+")
 _REASON_LENGTH = 160
 
 
@@ -41,23 +46,40 @@ class Host:
     newest: tuple[int, int] | None
 
 
-def hosts(folder: Path = HERE) -> dict[str, Host]:
+def hosts(*folders: Path) -> dict[str, Host]:
     """The hosts by name, from what stands at the top of the files.
 
     Raises:
         ValueError: a file would never run: it says neither what it requires nor whom it goes with, or goes with nobody.
     """
-    heads = {file: _head(file) for file in sorted(folder.glob("test_*.py"))}
+    files = [file for folder in folders or FOLDERS for file in sorted(folder.glob("test_*.py"))]
+    heads = {file: _head(file) for file in files}
     found = {}
     for file, head in heads.items():
         if "requires" in head:
             name = file.stem.removeprefix("test_")
             more = [other for other, its in heads.items() if its.get("with") == [name]]
-            found[name] = Host(name, (file, *more), tuple(head["requires"]), _version(head.get("python")))
+            host = Host(name, (file, *more), tuple(head["requires"]), _version(head.get("python")))
+            found[name] = host
+            for other in head.get("again", ()):
+                variant = _with(host, other)
+                found[variant.name] = variant
     for file, head in heads.items():
         if "requires" not in head and head.get("with", [""])[0] not in found:
             raise ValueError(f"{file.name} needs a line '# requires: PACKAGE==VERSION' or '# with: HOST' at its top")
     return found
+
+
+def _with(host: Host, other: str) -> Host:
+    """The same host with another version of a package: ``google_adk-mcp1.30.0``."""
+    kept = [line for line in host.requirements if package(line) != package(other)]
+    return replace(host, name=f"{host.name}-{other.replace('==', '')}", requirements=(*kept, other))
+
+
+def package(requirement: str) -> str:
+    """``hermes-agent`` of ``hermes-agent[mcp]==0.19.0``."""
+    found = _PACKAGE.match(requirement)
+    return found[0] if found is not None else requirement
 
 
 def _head(file: Path) -> dict[str, list[str]]:
@@ -78,14 +100,14 @@ def _version(given: list[str] | None) -> tuple[int, int] | None:
     return int(major), int(minor)
 
 
-def main(folder: Path = HERE) -> int:
-    """0 if nothing failed, 1 if something did, 2 if it could not begin."""
+def main(*folders: Path) -> int:
+    """0 if nothing failed, 1 if something did, 2 if it could not begin; ``folders`` of other tests than the hosts'."""
     parser = argparse.ArgumentParser(prog="hosts")
     parser.add_argument("names", nargs="*", help="hosts; without one, all")
     parser.add_argument("--pytest", default="", help="arguments for pytest, in one word")
     given = parser.parse_args()
     try:
-        chosen = _chosen(given.names, folder)
+        chosen = _chosen(given.names, folders)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -96,15 +118,20 @@ def main(folder: Path = HERE) -> int:
     wheel = build_wheel(interpreters[max(interpreters)])
     collected = [_run(host, interpreters, wheel, given.pytest.split()) for host in chosen]
     print(results.summary(collected))
-    return int(any(result.failed for result in collected))
+    failed = any(result.failed for result in collected)
+    if not (folders or given.names or given.pytest or failed):
+        page.FILE.write_text(page.text(collected), encoding="utf-8")
+        print(f"written: {page.FILE.relative_to(ROOT)}")
+    return int(failed)
 
 
-def _chosen(names: list[str], folder: Path) -> list[Host]:
-    known = hosts(folder)
+def _chosen(names: list[str], folders: tuple[Path, ...]) -> list[Host]:
+    known = hosts(*folders)
     unknown = sorted(set(names) - known.keys())
     if unknown:
         raise ValueError(f"no host is called {', '.join(unknown)}; there are {', '.join(known)}")
-    return [host for name, host in known.items() if not names or name in names]
+    # A module's name has no hyphen: what stands before one is the host of a variant.
+    return [host for name, host in known.items() if not names or {name, name.partition("-")[0]} & {*names}]
 
 
 def _run(host: Host, interpreters: dict[tuple[int, int], str], wheel: Path, extra: list[str]) -> results.Result:
@@ -123,7 +150,20 @@ def _run(host: Host, interpreters: dict[tuple[int, int], str], wheel: Path, extr
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHONPATH", "OTEL_"))}
     command = [program(folder, "pytest"), "--quiet", f"--junitxml={report}", *map(str, host.files), *extra]
     code = subprocess.run(command, cwd=ROOT, check=False, stdin=subprocess.DEVNULL, env=clean).returncode
-    return results.read(host.name, report, code, time.monotonic() - started)
+    result = results.read(host.name, report, code, time.monotonic() - started)
+    result.python, result.packages = _installed(host, folder)
+    # Everything the tests need was installed for them: what is skipped here would run nowhere.
+    result.failed += result.skipped
+    return result
+
+
+def _installed(host: Host, folder: Path) -> tuple[str, str]:
+    """The Python version, and the versions of the packages that are pinned and of the SDK."""
+    names = dict.fromkeys([*(package(line) for line in host.requirements if "==" in line), "mcp"])
+    asked = "import importlib.metadata as m, sys; print('%d.%d' % sys.version_info[:2], *map(m.version, sys.argv[1:]))"
+    command = [program(folder, "python"), "-c", asked, *names]
+    python, *versions = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    return python, ", ".join(f"{name} {version}" for name, version in zip(names, versions, strict=True))
 
 
 def _environment(host: Host, interpreter: str, wheel: Path) -> Path:

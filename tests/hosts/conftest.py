@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.hermes_fixtures import host, seen
 from harness.signals import TABLE
 from harness.watching import Watched, watching
+
+__all__ = ["host", "seen", "seen_signals", "watched"]
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,6 @@
 # requires: google-adk==2.13.0
 # requires: mcp==2.3.0
+# again: mcp==1.30.0
 # python: 3.12
 """ADK's MCP toolset, driven through its public API without a model."""
 

@@ -16,6 +16,7 @@ pytest.importorskip("tools.mcp_tool", reason="hermes-agent is not installed; mak
 
 from harness.children import LONG_ENOUGH, read_jsonl
 from harness.package import environment, path_entry
+from harness.signals import shows
 
 PROGRAM = """
 import json, logging, os, re, sys, threading, time
@@ -89,6 +90,7 @@ def run(folder: Path, *prefix: str, **variables: str) -> dict[str, Any]:
     return printed
 
 
+@shows("told the same")
 def test_answers_breaker_and_registry_are_the_same_without_and_with_us(tmp_path: Path) -> None:
     log = tmp_path / "calls.jsonl"
     without = run(tmp_path / "without")

@@ -52,7 +52,7 @@ async def test_every_patch_point_is_there(watched: Watched) -> None:
     assert watched.hooks("mcp_client") == {"active": 3, "missing": 0, "failed": 0}
 
 
-@shows("deadline", "limit and its source", "tool error", "server death")
+@shows("ok", "connector name", "deadline", "limit and its source", "tool error", "server death")
 async def test_each_way_a_call_can_end_is_told_apart(servers: Servers, watched: Watched) -> None:
     with contextlib.suppress(Exception):
         async with Client(servers.stdio().target, read_timeout_seconds=20.0) as client:

@@ -34,7 +34,7 @@ def watched(tmp_path: Path) -> Any:
         yield seen
 
 
-@shows("ok", "connector name")
+@shows("ok", "tool error", "name by a rule")
 async def test_each_server_of_a_group_is_a_connector_and_tools_keep_their_own_names(
     servers: Servers, watched: Watched
 ) -> None:
@@ -80,3 +80,21 @@ async def test_a_server_that_is_connected_again_after_it_was_left_is_no_reconnec
         ("books", "initial"),
         ("books", "additional"),
     ]
+
+
+async def _story(servers: Servers) -> list[tuple[str, str]]:
+    async with ClientSessionGroup(component_name_hook=prefixed) as group:
+        await group.connect_to_server(servers.stdio(name="crm").target, within(0.4))
+        given = {"echo": {"text": "hello"}}
+        return [
+            await told(lambda tool=tool: group.call_tool(f"crm.{tool}", given.get(tool, {})))
+            for tool in ("echo", "reject", "hang", "die", "echo")
+        ]
+
+
+@shows("told the same")
+async def test_the_program_is_told_the_same_with_and_without_us(servers: Servers, tmp_path: Path) -> None:
+    before = await _story(servers)
+    with watching(tmp_path / "log.jsonl"):
+        during = await _story(servers)
+    assert during == before

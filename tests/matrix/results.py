@@ -20,6 +20,9 @@ class Result:
     skipped: int = 0
     seconds: float = 0.0
     reason: str = ""
+    python: str = ""
+    packages: str = ""
+    """What it ran with, where that is not in its name."""
     skips: set[str] = field(default_factory=set)
     tables: dict[str, dict[str, bool]] = field(default_factory=lambda: defaultdict(dict))
     broken: list[str] = field(default_factory=list)
