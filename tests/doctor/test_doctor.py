@@ -20,6 +20,7 @@ from otel_mcp import __version__
 from otel_mcp._cli import doctor, doctor_hooks, doctor_limits, doctor_packages, doctor_peers, doctor_settings
 from otel_mcp._cli.doctor_model import Section, to_json, to_text
 from otel_mcp._ground import patching
+from otel_mcp._hosts import registry
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +92,8 @@ def test_a_patch_point_that_the_sdk_no_longer_has_is_a_finding(monkeypatch: pyte
 
 
 def test_hosts_that_are_not_known_are_named_with_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OTEL_MCP_HOSTS", "hermes,nohost")
+    known = next(registry.adapters(None)).TARGET
+    monkeypatch.setenv("OTEL_MCP_HOSTS", f"{known},nohost")
     [finding] = doctor_hooks.hosts(try_them=False).findings
     assert finding.startswith("OTEL_MCP_HOSTS names 'nohost', for which there is no adapter; there are: ")
 

@@ -2,9 +2,12 @@
 # requires: fastapi
 # requires: expression
 # requires: orjson
+# requires: fastapi-sso
+# requires: backoff
+# requires: redis
 # requires: mcp==2.3.0
 # python: 3.12
-"""LiteLLM's MCP client, driven directly. Its gateway needs `litellm-proxy`, which cannot be installed here."""
+"""LiteLLM's MCP client, driven directly."""
 
 from __future__ import annotations
 
