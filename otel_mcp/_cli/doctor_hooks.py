@@ -44,10 +44,7 @@ def hosts(*, try_them: bool) -> Section:
     section = Section("hosts")
     wanted = Settings.from_environment().hosts
     known = {adapter.TARGET: adapter for adapter in registry.adapters(None)}
-    for name in sorted((wanted or frozenset()) - set(known)):
-        section.findings.append(
-            f"OTEL_MCP_HOSTS names {name!r}, for which there is no adapter; there are: {_list(known)}"
-        )
+    section.findings += registry.unknown(wanted)
     packages = packages_distributions()
     for target, adapter in sorted(known.items()):
         tops = {module.partition(".")[0] for module in adapter.MODULES}

@@ -10,9 +10,15 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
+
+from otel_mcp._ground.catalogue import VARIABLES
 
 T = TypeVar("T")
+
+_PREFIX: Final = "OTEL_MCP_"
+_OF_OUR_OWN: Final = ("OTEL_MCP_RUN",)
+"""Set by ``otel-mcp run``, read by what it starts."""
 
 _TRUE = {"true", "1", "yes", "on"}
 _FALSE = {"false", "0", "no", "off", ""}
@@ -51,17 +57,17 @@ class Settings:
             spans=read.value("OTEL_MCP_SPANS", _boolean, True),
             capture_content=read.value("OTEL_MCP_CAPTURE_CONTENT", _boolean, False),
             sdk_disabled=read.value("OTEL_SDK_DISABLED", _otel_boolean, False),
-            complaints=tuple(read.complaints),
+            complaints=(*read.complaints, *_unknown(read.environ)),
         )
 
 
 class _Reader:
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
+        self.environ = environ
         self.complaints: list[str] = []
 
     def value(self, name: str, parse: Callable[[str], T], default: T) -> T:
-        raw = self._environ.get(name)
+        raw = self.environ.get(name)
         if raw is None or not raw.strip():
             return default
         try:
@@ -69,6 +75,20 @@ class _Reader:
         except ValueError as error:
             self.complaints.append(f"{name}={_shown(raw)!r} is not {error}; using {_default(default)} instead")
             return default
+
+
+def _unknown(environ: Mapping[str, str]) -> list[str]:
+    names = [name for name in environ if name.startswith(_PREFIX) and name not in (*VARIABLES, *_OF_OUR_OWN)]
+    if not names:
+        return []
+    from difflib import get_close_matches  # a slow import that hardly anybody needs
+
+    sentences = []
+    for name in sorted(names):
+        near = get_close_matches(name, VARIABLES, n=1)
+        meant = f"; is {near[0]} meant?" if near else ""
+        sentences.append(f"{_shown(name)!r} is no variable of otel_mcp and has no effect{meant}")
+    return sentences
 
 
 def _shown(raw: str) -> str:
@@ -97,7 +117,9 @@ def _boolean(raw: str) -> bool:
 
 
 def _otel_boolean(raw: str) -> bool:
-    # OpenTelemetry's environment rules: only a case-insensitive "true" is true, anything else is false.
+    # OpenTelemetry's environment rules: only a case-insensitive "true" is true; any word but "false" earns a line.
+    if raw.lower() not in ("true", "false"):
+        raise ValueError("true or false")
     return raw.lower() == "true"
 
 

@@ -35,6 +35,17 @@ def adapters(wanted: frozenset[str] | None) -> Iterator[Adapter]:
                 yield adapter
 
 
+def unknown(wanted: frozenset[str] | None) -> list[str]:
+    """One sentence for each name in ``OTEL_MCP_HOSTS`` that is no adapter's."""
+    if not wanted:
+        return []
+    known = sorted(adapter.TARGET for adapter in adapters(None))
+    return [
+        f"OTEL_MCP_HOSTS names {name!r}, for which there is no adapter; there are: {', '.join(known)}"
+        for name in sorted(wanted.difference(known))
+    ]
+
+
 def install(adapter: Adapter) -> None:
     """Patch a host whose modules are imported; a second call adds what could not be put in before."""
     patches = patch_set(adapter.TARGET)

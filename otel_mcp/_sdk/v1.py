@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, Final
 
 import wrapt
-from opentelemetry.propagate import inject
 
 from otel_mcp._ground import guard
 from otel_mcp._ground import names as n
@@ -38,8 +38,10 @@ class V1:
 
     def with_context(self, request: Any, attempt: Attempt) -> Any:
         """The request with trace context in `_meta`; the caller's own object stays as it is."""
+        inject = _inject()
         carrier: dict[str, str] = {}
-        inject(carrier, attempt.context)
+        if inject is not None:
+            inject(carrier, attempt.context)
         if not carrier:
             return request
         meta = getattr(request.root.params, "meta", None)
@@ -59,6 +61,16 @@ class V1:
             names = [tool.name for tool in result.tools]
             harmless = [tool.name for tool in result.tools if getattr(tool.annotations, "readOnlyHint", None) is True]
             ledger.listed(session.connector, names, harmless, first_page=first)
+
+
+@functools.cache
+def _inject() -> Callable[..., None] | None:
+    """OpenTelemetry's `inject`; None where ``OTEL_PROPAGATORS`` keeps its module from loading, as start-up has said."""
+    try:
+        from opentelemetry.propagate import inject
+    except ValueError:
+        return None
+    return inject
 
 
 class _Carrying(wrapt.ObjectProxy):  # type: ignore[type-arg]

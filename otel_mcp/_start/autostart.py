@@ -91,8 +91,12 @@ def _arm_hosts() -> None:
 
     from otel_mcp._ground.settings import Settings
     from otel_mcp._hosts import registry
+    from otel_mcp._start.notices import say
 
-    for adapter in registry.adapters(Settings.from_environment().hosts):
+    wanted = Settings.from_environment().hosts
+    for sentence in registry.unknown(wanted):
+        say(sentence)
+    for adapter in registry.adapters(wanted):
         for module in adapter.MODULES:
             when_imported(module, partial(registry.install, adapter))
 

@@ -47,6 +47,7 @@ def make_resource(service: str, instance: str) -> Resource:
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 
     names: dict[str, str] = {"service.name": service, "service.instance.id": instance}
+    standard.check_resource()
     given = OTELResourceDetector().detect().attributes
     return Resource.create({key: value for key, value in names.items() if key not in given})
 
@@ -106,7 +107,9 @@ def make_meter_provider(resource: Resource, readers: list[MetricReader]) -> Mete
     """A provider that belongs to nobody else."""
     from opentelemetry.sdk.metrics import MeterProvider
 
-    provider = MeterProvider(metric_readers=readers, resource=resource, shutdown_on_exit=False)
+    provider = MeterProvider(
+        metric_readers=readers, resource=resource, exemplar_filter=standard.exemplar_filter(), shutdown_on_exit=False
+    )
     _kept.append(provider)
     return provider
 
@@ -117,6 +120,9 @@ def rehearse() -> None:
         for exporter in _exporters(signal):
             exporter.shutdown()
     _sampler()
+    standard.check_resource()
+    standard.check_propagators()
+    standard.exemplar_filter()
     for prefix in ("OTEL_BSP", "OTEL_BLRP"):
         _batch(prefix)
     for variable, default in _METRIC_TIMES.items():

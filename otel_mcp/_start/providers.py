@@ -21,8 +21,9 @@ from opentelemetry.metrics import _internal as _metrics_api
 
 from otel_mcp._ground.guard import guarded
 from otel_mcp._start.exit import EXIT_SECONDS, Farewell, wait_for
+from otel_mcp._start.histograms import showable
 from otel_mcp._start.notices import say
-from otel_mcp._start.quiet import ours
+from otel_mcp._start.quiet import ours, resources_are_ours
 from otel_mcp._start.signals import LOGS, METRICS, SIGNALS, TRACES, Signal
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Providers:
 
     def _private_provider(self, signal: Signal) -> Any | None:
         if signal.name not in self._private:
-            self._private[signal.name] = self._make(signal)
+            self._private[signal.name] = self._make_or_say(signal)
         private = self._private[signal.name]
         return private.provider if private is not None else None
 
@@ -137,6 +138,15 @@ class Providers:
             self._leaving.append(private.farewell)
 
     # --- making -----------------------------------------------------------------------------------------------------
+    def _make_or_say(self, signal: Signal) -> _Private | None:
+        try:
+            with resources_are_ours():
+                return self._make(signal)
+        except Exception as error:  # noqa: BLE001 - the SDK raises for some values of its variables
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            say(f"OpenTelemetry's SDK cannot be set up for {signal.name} ({reason}); {signal.name} are not exported")
+            return None
+
     def _make(self, signal: Signal) -> _Private | None:
         from otel_mcp._start import exporters
 
@@ -252,6 +262,6 @@ _GLOBAL: Final[dict[str, Callable[[], Any]]] = {
 
 _BIND: Final[dict[str, Callable[[Binder, Any], None]]] = {
     TRACES.name: lambda recorder, provider: recorder.bind_tracer_provider(provider),
-    METRICS.name: lambda recorder, provider: recorder.bind_meter_provider(provider),
+    METRICS.name: lambda recorder, provider: recorder.bind_meter_provider(showable(provider)),
     LOGS.name: lambda recorder, provider: recorder.bind_logger_provider(provider),
 }

@@ -11,8 +11,10 @@ for it, because stacks are only looked at when a record is about to be logged.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Final
 
@@ -25,8 +27,12 @@ _OUR_FRAMES: Final = 40
 _MAX_REASON: Final = 160
 _MAX_NESTING: Final = 10
 
-_SAID_BY_US: Final = ("Header format invalid",)
-"""Beginnings of records whose case `standard` has already named; this one would print a header, maybe a secret."""
+_SAID_BY_US: Final = (
+    "Header format invalid",
+    "Invalid key value resource attribute pair",
+    "Failed to load resource detector",
+)
+"""Beginnings of records whose case `standard` has already named; the first would print a header, maybe a secret."""
 
 _modules: set[str] = {__name__}
 
@@ -43,11 +49,26 @@ def hush() -> None:
             logger.addFilter(_take_ours)  # adding the same filter twice changes nothing
 
 
+@contextlib.contextmanager
+def resources_are_ours() -> Iterator[None]:
+    """The SDK reads the resource's variables as it is imported, and in threads: there no stack tells whose they are."""
+    logger = logging.getLogger("opentelemetry.sdk.resources")
+    logger.addFilter(_not_said_by_us)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_not_said_by_us)
+
+
+def _not_said_by_us(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith(_SAID_BY_US)
+
+
 def _take_ours(record: logging.LogRecord) -> bool:
     frame = _our_frame()
     if frame is None:
         return True
-    if record.levelno >= logging.WARNING and not str(record.msg).startswith(_SAID_BY_US):
+    if record.levelno >= logging.WARNING and _not_said_by_us(record):
         speaker = frame.f_locals.get("self")
         what = getattr(speaker, "otel_mcp_what", None)
         if what is None:

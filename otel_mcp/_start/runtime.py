@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from otel_mcp._ground.guard import guarded
 from otel_mcp._ground.settings import Settings
 from otel_mcp._start import exit as _exit
-from otel_mcp._start import fork
+from otel_mcp._start import fork, standard
 from otel_mcp._start.notices import say
 from otel_mcp._version import __version__
 
@@ -106,6 +106,7 @@ def _start(runtime: _Runtime) -> None:
     settings = Settings.from_environment()
     for complaint in settings.complaints:
         say(complaint)
+    standard.check_propagators()
     fork.arm(_after_fork_in_child)
     _exit.arm(stop)
     service, instance = service_name(os.environ), uuid.uuid4().hex

@@ -7,17 +7,23 @@ the replacement to the constructors.
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
-from typing import Final
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from otel_mcp._ground.text import short, without_secrets
 from otel_mcp._start.notices import say
 from otel_mcp._start.signals import GRPC, Signal
 
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics import ExemplarFilter
+
 _COMPRESSIONS: Final = ("none", "gzip", "deflate")
 _PROTOCOLS: Final = ("http/protobuf", GRPC)
+_EXEMPLAR_FILTERS: Final = ("trace_based", "always_on", "always_off")
 
 
 def number(variable: str, default: float, *, above: float = 0.0) -> float:
@@ -117,3 +123,37 @@ def check_headers(signal: Signal) -> None:
     for place, entry in enumerate(value.split(","), 1):
         if entry.strip() and not entry.partition("=")[1]:
             say(f"{variable}: entry {place} is not of the form name=value; it is left out")
+
+
+def check_resource() -> None:
+    """Say what is wrong with the resource's variables. An attribute may be a secret, so only its place is named."""
+    for place, entry in enumerate(os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "").split(","), 1):
+        if entry.strip() and "=" not in entry:
+            say(f"OTEL_RESOURCE_ATTRIBUTES: entry {place} is not of the form name=value; it is left out")
+    for name in os.environ.get("OTEL_EXPERIMENTAL_RESOURCE_DETECTORS", "").split(","):
+        name = name.strip()
+        if name and name != "*" and not entry_points(group="opentelemetry_resource_detector", name=name):
+            say(f"OTEL_EXPERIMENTAL_RESOURCE_DETECTORS: no detector {name!r} is installed; it is left out")
+
+
+def exemplar_filter() -> ExemplarFilter | None:
+    """The default filter where the one asked for is unknown, else None: then the SDK reads the variable itself."""
+    raw = os.environ.get("OTEL_METRICS_EXEMPLAR_FILTER", "trace_based")  # the SDK takes it as it stands
+    if raw in _EXEMPLAR_FILTERS:
+        return None
+    from opentelemetry.sdk.metrics import TraceBasedExemplarFilter
+
+    say(
+        f"OTEL_METRICS_EXEMPLAR_FILTER={raw!r} is not one of {', '.join(_EXEMPLAR_FILTERS)}; "
+        f"using {_EXEMPLAR_FILTERS[0]} instead"
+    )
+    return TraceBasedExemplarFilter()
+
+
+def check_propagators() -> None:
+    """Say so where a propagator asked for is not installed: OpenTelemetry's API then has none at all."""
+    try:
+        importlib.import_module("opentelemetry.propagate")
+    except Exception as error:  # noqa: BLE001 - a propagator's own module may raise what it likes
+        raw = os.environ.get("OTEL_PROPAGATORS", "")
+        say(f"OTEL_PROPAGATORS={raw!r} cannot be used ({error}); servers are not told the trace context")

@@ -1,4 +1,4 @@
-"""The standard variables: what goes where, and what a wrong value costs."""
+"""The standard variables: what goes where, and what is said of a collector that does not take it."""
 
 import sys
 
@@ -102,62 +102,6 @@ def test_the_sampler_asked_for_decides(child, collector, sampler, argument, sent
     )
     assert (ended.code, ended.err) == (0, "")
     assert len(receiver.taken("traces")) == sent
-
-
-BAD = [
-    ({"OTEL_TRACES_EXPORTER": "zipkin9"},
-     "OTEL_TRACES_EXPORTER='zipkin9': no exporter of that name is installed; traces are not exported to it (otlp, "
-     "console and none always work, and prometheus for metrics)"),
-    ({"OTEL_TRACES_EXPORTER": "prometheus"},
-     "OTEL_TRACES_EXPORTER='prometheus': no exporter of that name is installed; traces are not exported to it (otlp, "
-     "console and none always work, and prometheus for metrics)"),
-    ({"OTEL_EXPORTER_PROMETHEUS_PORT": "94640"},
-     "OTEL_EXPORTER_PROMETHEUS_PORT='94640' is not a port from 0 to 65535; using 9464 instead"),
-    ({"OTEL_TRACES_EXPORTER": "console", "OTEL_TRACES_SAMPLER": "sometimes"},
-     "OTEL_TRACES_SAMPLER='sometimes' is not a known sampler; using parentbased_always_on instead"),
-    ({"OTEL_TRACES_EXPORTER": "console", "OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "half"},
-     "OTEL_TRACES_SAMPLER_ARG='half' is not a ratio from 0 to 1; using 1 instead"),
-    ({"OTEL_TRACES_EXPORTER": "console", "OTEL_BSP_SCHEDULE_DELAY": "soon"},
-     "OTEL_BSP_SCHEDULE_DELAY='soon' is not a number greater than 0; using 5000 instead"),
-    ({"OTEL_TRACES_EXPORTER": "console", "OTEL_BSP_MAX_QUEUE_SIZE": "10", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "20"},
-     "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=20 is more than the queue holds; using 10 instead"),
-    ({"OTEL_LOGS_EXPORTER": "console", "OTEL_BLRP_MAX_QUEUE_SIZE": "-1"},
-     "OTEL_BLRP_MAX_QUEUE_SIZE='-1' is not a number greater than 0.5; using 2048 instead"),
-    ({"OTEL_METRICS_EXPORTER": "console", "OTEL_METRIC_EXPORT_INTERVAL": "0"},
-     "OTEL_METRIC_EXPORT_INTERVAL='0' is not a number greater than 0; using 60000 instead"),
-    ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "localhost:4318"},
-     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT='localhost:4318' is not a URL like http://localhost:4318; "
-     "traces are not exported"),
-    ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "carrier-pigeon"},
-     "OTEL_EXPORTER_OTLP_PROTOCOL='carrier-pigeon' is not one of http/protobuf, grpc; using http/protobuf instead"),
-    ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_TIMEOUT": "10s"},
-     "OTEL_EXPORTER_OTLP_TIMEOUT='10s' is not a number greater than 0; using 10 instead"),
-    ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_COMPRESSION": "zip"},
-     "OTEL_EXPORTER_OTLP_COMPRESSION='zip' is not one of none, gzip, deflate; using none instead"),
-    ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_HEADERS": "a=1,secret"},
-     "OTEL_EXPORTER_OTLP_HEADERS: entry 2 is not of the form name=value; it is left out"),
-    ({"OTEL_MCP_TOOL_LABELS": "many"},
-     "OTEL_MCP_TOOL_LABELS='many' is not a whole number of 0 or more; using 200 instead"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("variables", "line"), BAD, ids=[next(reversed(variables)) for variables, _ in BAD])
-def test_a_wrong_value_is_one_line_and_the_program_goes_on(child, variables, line):
-    ended = child("ensure_started(); print('the program', flush=True); os._exit(0)", **variables)
-    said = [other for other in ended.lines if "is taken" not in other]  # the default port may be another process'
-    assert (ended.code, ended.out, said) == (0, "the program\n", [line])
-
-
-def test_a_temporality_that_is_none_is_one_line(child, collector):
-    ended = child(
-        "ensure_started()",
-        OTEL_EXPORTER_OTLP_ENDPOINT=collector().endpoint,
-        OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE="weekly",
-    )
-    assert ended.code == 0
-    [line] = ended.lines
-    assert "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE" in line.upper()
-    assert "weekly" in line.lower()
 
 
 def test_grpc_without_its_package_is_one_line_with_the_remedy(child):

@@ -165,3 +165,54 @@ def test_a_targets_folder_that_is_missing_is_one_line(child, tmp_path):
         f"OTEL_MCP_TARGETS={str(tmp_path / 'missing')!r} cannot be written (No such file or directory); "
         f"Prometheus has to be told of {ended.out.strip()} another way"
     ]
+
+
+def test_a_view_that_makes_our_histograms_exponential_does_not_cost_the_programs_scrape(child):
+    ended = child(
+        """
+        import prometheus_client
+        from opentelemetry import metrics
+        from opentelemetry.exporter.prometheus import PrometheusMetricReader
+        from opentelemetry.sdk.metrics import Histogram, MeterProvider
+        from opentelemetry.sdk.metrics.view import ExponentialBucketHistogramAggregation, View
+        from otel_mcp._ground import catalogue
+        exponential = View(instrument_type=Histogram, aggregation=ExponentialBucketHistogramAggregation())
+        metrics.set_meter_provider(MeterProvider([PrometheusMetricReader()], views=[exponential]))
+        metrics.get_meter("program").create_counter("mine").add(1)
+        import mcp, otel_mcp
+        otel_mcp.instrument()
+        ensure_started()
+        recorder.metrics.record(catalogue.LATE_RESPONSE_DELAY, 1.0, {})
+        page = prometheus_client.generate_latest().decode()
+        print("mine_total{" in page, "otel_mcp_hooks{" in page, "late_response" in page)
+        """
+    )
+    assert (ended.code, ended.out) == (0, "True True False\n"), ended.err
+    assert ended.lines == [
+        "the program's meter provider has a view that makes our histograms exponential, which its Prometheus exporter "
+        "cannot show: a scrape would fail, so they stay empty (let the view name the meters it is for)"
+    ]
+
+
+def test_a_view_for_other_histograms_or_without_a_prometheus_exporter_changes_nothing(child):
+    ended = child(
+        """
+        from opentelemetry.exporter.prometheus import PrometheusMetricReader
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+        from opentelemetry.sdk.metrics.view import ExponentialBucketHistogramAggregation, View
+        from otel_mcp._ground import catalogue
+        def seen(reader, **of):
+            view = View(aggregation=ExponentialBucketHistogramAggregation(), **of)
+            runtime.use_providers({"metrics": MeterProvider([reader], views=[view])})
+            ensure_started()
+            recorder.metrics.record(catalogue.LATE_RESPONSE_DELAY, 1.0, {})
+        import prometheus_client
+        seen(PrometheusMetricReader(), meter_name="program")
+        print("late_response_delay_seconds_count" in prometheus_client.generate_latest().decode())
+        reader = InMemoryMetricReader()
+        seen(reader, instrument_name="*")
+        print("ExponentialHistogram" in repr(reader.get_metrics_data()))
+        """
+    )
+    assert (ended.code, ended.out, ended.err) == (0, "True\nTrue\n", "")
