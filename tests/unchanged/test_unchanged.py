@@ -18,13 +18,16 @@ from harness.package import environment
 from harness.real_parts import free_port
 from harness.servers import Fault, servers_in
 from harness.waiting import wait_for
+from harness.wrong_values import TOGETHER, lines, values
 from unchanged.ways import ON, WAYS, entry_point, plain, start_file
 
 HERE = Path(__file__).parent
-PLAIN, OWN = "plain", "its own providers"
+PLAIN, OWN, WRONG = "plain", "its own providers", "every value wrong and no collector"
 ORDINARY = Counter(ok=9, tool_error=1, error=3, deadline=2, cancelled=1)
 """Outcomes of the calls that the program makes to each of its two servers."""
 FATAL = Counter(disconnected=2, rejected=1)
+NO_COLLECTOR = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+WRONG_VALUES = {**values(TOGETHER), **NO_COLLECTOR, **ON}
 
 
 @dataclass
@@ -62,7 +65,7 @@ def start(command: list[str], folder: Path, variables: dict[str, str]) -> Run:
     }
     with (folder / "out").open("w") as out, (folder / "err").open("w") as err:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=out, stderr=err, text=True, env=environment(**ours, **variables)
+            command, stdin=subprocess.PIPE, stdout=out, stderr=err, text=True, env=environment(**{**ours, **variables})
         )
     return Run(process, folder, port)
 
@@ -86,6 +89,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
         for number, (way, (command, variables)) in enumerate(WAYS.items()):
             started[way] = start(command(program), folder / f"way-{number}", {**found, **variables})
         started[OWN] = start(start_file(own), folder / "own", {**found, **ON})
+        started[WRONG] = start(start_file(program), folder / "wrong", {**found, **WRONG_VALUES})
         try:
             for way, run in started.items():
                 wait_for(run.has_ended, timeout=LONG_ENOUGH)
@@ -100,7 +104,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
                 run.process.communicate()
 
 
-@pytest.mark.parametrize("way", [*WAYS, OWN])
+@pytest.mark.parametrize("way", [*WAYS, OWN, WRONG])
 def test_the_program_prints_the_same_in_the_same_order(runs: dict[str, Run], way: str) -> None:
     assert runs[PLAIN].out.endswith("end\n"), runs[PLAIN].err
     assert runs[way].out == runs[PLAIN].out, runs[way].err
@@ -109,6 +113,15 @@ def test_the_program_prints_the_same_in_the_same_order(runs: dict[str, Run], way
 @pytest.mark.parametrize("way", [*WAYS, OWN])
 def test_it_ends_as_it_did_and_nothing_more_is_on_its_stderr(runs: dict[str, Run], way: str) -> None:
     assert (runs[way].process.returncode, runs[way].err) == (0, runs[PLAIN].err)
+
+
+def test_wrong_values_cost_it_lines_on_its_stderr_and_nothing_else(runs: dict[str, Run]) -> None:
+    said = runs[WRONG].err.splitlines()
+    assert runs[WRONG].process.returncode == 0
+    assert [line for line in said if not line.startswith("otel_mcp: ")] == []
+    expected = {line for line in lines(TOGETHER) if "OTEL_MCP_ENABLED" not in line and "#" not in line}
+    assert {f"otel_mcp: {line}" for line in expected} <= set(said)
+    assert len([line for line in said if "cannot be sent to http://127.0.0.1:9/" in line]) == 3
 
 
 @pytest.mark.parametrize("way", [*WAYS, OWN])
