@@ -16,8 +16,8 @@ from otel_mcp._ground.patching import Patch, Switch
 from otel_mcp._ground.verdicts import Verdict
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import CONNECTING, Attempt, Session
-from otel_mcp._observe import attempts, scopes, sessions
-from otel_mcp._sdk import calls, http, lifecycle, link, requests
+from otel_mcp._observe import scopes, sessions
+from otel_mcp._sdk import calls, http, lifecycle, link, requests, v1_answers
 
 _SESSION: Final = "mcp.client.session"
 _META: Final = "_meta"
@@ -114,6 +114,7 @@ def wrap_receive_loop(original: Any, switch: Switch) -> Any:
     @functools.wraps(original)
     async def _receive_loop(self: Any) -> Any:
         died = False
+        v1_answers.watch_where_no_method_sees_them(self, switch)
         try:
             return await original(self)
         except Exception:
@@ -129,24 +130,6 @@ def wrap_receive_loop(original: Any, switch: Switch) -> Any:
                         scopes.orphaned(attempt)
 
     return _receive_loop
-
-
-def wrap_handle_response(original: Any, switch: Switch) -> Any:
-    """For `_handle_response`: an answer arrived, in time or late."""
-
-    @functools.wraps(original)
-    async def _handle_response(self: Any, message: Any, *args: Any, **kwargs: Any) -> Any:
-        if switch.on:
-            try:
-                session = sessions.of(self)
-                if session is not None:
-                    key = message.message.root.id
-                    attempts.answered(session, int(key) if isinstance(key, str) and key.isdecimal() else key)
-            except Exception as error:  # noqa: BLE001 - the answer is handed on whatever happens here
-                guard.caught("requests", "a late answer", error)
-        return await original(self, message, *args, **kwargs)
-
-    return _handle_response
 
 
 def wrap_incoming(original: Any, switch: Switch) -> Any:
@@ -178,7 +161,7 @@ def patches(switch: Switch) -> list[Patch]:
         row("__aenter__", lambda original: lifecycle.wrap_enter(original, switch)),
         row("__aexit__", lambda original: lifecycle.wrap_exit(original, switch, untold)),
         row("_receive_loop", lambda original: wrap_receive_loop(original, switch)),
-        row("_handle_response", lambda original: wrap_handle_response(original, switch)),
+        row("_handle_response", lambda original: v1_answers.wrap_handle_response(original, switch), optional=True),
         row("_handle_incoming", lambda original: wrap_incoming(original, switch)),
         row("_received_request", lambda original: lifecycle.wrap_held(original, switch, _request_method)),
         row("_received_notification", lambda original: lifecycle.wrap_held(original, switch, _method)),

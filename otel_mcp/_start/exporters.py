@@ -172,6 +172,8 @@ def _otlp(signal: Signal, name: str) -> Any | None:
     if not standard.otlp_endpoint_is_usable(signal, protocol):
         return None
     standard.check_headers(signal)
+    if signal is METRICS:
+        standard.check_metrics()
     options: dict[str, Any] = {}
     timeout = standard.otlp_timeout(signal)
     if timeout is not None:

@@ -29,6 +29,8 @@ _MAX_NESTING: Final = 10
 
 _SAID_BY_US: Final = (
     "Header format invalid",
+    "Invalid value for OTEL_EXPORTER_OTLP_METRICS_",
+    "Unrecognized OTEL_EXPORTER_OTLP_METRICS_",
     "Invalid key value resource attribute pair",
     "Failed to load resource detector",
 )
@@ -61,7 +63,7 @@ def resources_are_ours() -> Iterator[None]:
 
 
 def _not_said_by_us(record: logging.LogRecord) -> bool:
-    return not str(record.msg).startswith(_SAID_BY_US)
+    return not record.getMessage().startswith(_SAID_BY_US)
 
 
 def _take_ours(record: logging.LogRecord) -> bool:

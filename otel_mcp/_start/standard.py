@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 _COMPRESSIONS: Final = ("none", "gzip", "deflate")
 _PROTOCOLS: Final = ("http/protobuf", GRPC)
+_OF_METRICS: Final = {
+    "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": ("cumulative", "delta", "lowmemory"),
+    "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION": (
+        "explicit_bucket_histogram", "base2_exponential_bucket_histogram",
+    ),
+}  # fmt: skip
+"""Variables that the exporter of metrics reads, with what it knows, its default first."""
 _EXEMPLAR_FILTERS: Final = ("trace_based", "always_on", "always_off")
 
 
@@ -123,6 +130,14 @@ def check_headers(signal: Signal) -> None:
     for place, entry in enumerate(value.split(","), 1):
         if entry.strip() and not entry.partition("=")[1]:
             say(f"{variable}: entry {place} is not of the form name=value; it is left out")
+
+
+def check_metrics() -> None:
+    """Say which variables of the OTLP exporter of metrics have a value that it replaces by its default."""
+    for variable, allowed in _OF_METRICS.items():
+        raw = os.environ.get(variable, "").strip()
+        if raw:
+            choice(variable, raw, allowed, allowed[0])
 
 
 def check_resource() -> None:

@@ -14,14 +14,25 @@ from typing import Any, TextIO
 
 import mcp
 import mcp.shared.exceptions
+import mcp.types
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
+
+try:
+    from mcp.client.streamable_http import streamable_http_client
+except ImportError:  # before mcp 1.24
+    from mcp.client.streamable_http import streamablehttp_client
+
+    def streamable_http_client(url: str, *, http_client: Any = None) -> Any:
+        return streamablehttp_client(url, auth=http_client and http_client.auth)
+
 
 VERSION = importlib.metadata.version("mcp")
-MAJOR = int(VERSION.split(".")[0])
+MAJOR, MINOR = (int(part) for part in VERSION.split(".")[:2])
 McpError: type[Exception] = getattr(mcp.shared.exceptions, "McpError" if MAJOR == 1 else "MCPError")
+PROTOCOL = min("2025-11-25", mcp.types.LATEST_PROTOCOL_VERSION)
+"""What `initialize` agrees on with our fault server: the last protocol that has it, or the last that this SDK knows."""
 LOCAL_TIMEOUT_CODE = 408 if MAJOR == 1 else -32001
 
 Target = StdioServerParameters | str

@@ -83,13 +83,13 @@ TOGETHER: Final[dict[str, Wrong]] = {
     ),
     "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": Wrong(
         "weekly",
-        "Invalid value for OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: WEEKLY, using cumulative temporality "
-        "aggregation",
+        "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE='weekly' is not one of cumulative, delta, lowmemory; using "
+        "cumulative instead",
     ),
     "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION": Wrong(
         "mean",
-        "Invalid value for OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION: MEAN, using explicit bucket "
-        "histogram aggregation",
+        "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION='mean' is not one of explicit_bucket_histogram, "
+        "base2_exponential_bucket_histogram; using explicit_bucket_histogram instead",
     ),
     "OTEL_METRICS_EXEMPLAR_FILTER": Wrong(
         "few",
@@ -136,10 +136,10 @@ TURNING_OFF: Final[dict[str, Wrong]] = {
         "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT='localhost:4318' is not a URL like http://localhost:4318; metrics are not "
         "exported",
     ),
-    "OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT": Wrong(
+    "OTEL_SPAN_EVENT_COUNT_LIMIT": Wrong(
         "x",
-        "OpenTelemetry's SDK cannot be set up for logs (ValueError: OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT must be a "
-        "non-negative integer but got x); logs are not exported",
+        "OpenTelemetry's SDK cannot be set up for traces (ValueError: OTEL_SPAN_EVENT_COUNT_LIMIT must be a "
+        "non-negative integer but got x); traces are not exported",
     ),
     "OTEL_TRACES_SAMPLER_ARG": Wrong(
         "half", "OTEL_TRACES_SAMPLER_ARG='half' is not a ratio from 0 to 1; using 1 instead"

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.sessions import MAJOR
+from harness.sessions import MAJOR, PROTOCOL
 from otel_mcp.testing import Call, Capture, Point, Span
 
 BUCKETS = {"ok": "ok", "deadline": "deadline"}
@@ -35,7 +35,7 @@ class Expected:
     sent: bool = True
     attempts: int = 1
     attempt: Expected | None = None
-    protocol: str = "2025-11-25"
+    protocol: str = PROTOCOL
 
     def of(self, **changes: Any) -> Expected:
         return replace(self, **changes)

@@ -10,7 +10,7 @@ import pytest
 
 from harness.observing import Program, run_watched
 from harness.servers import Fault, HttpServer, Servers
-from harness.sessions import MAJOR, call_tool, client_session
+from harness.sessions import MAJOR, PROTOCOL, call_tool, client_session
 from outcomes.expected import OK, TOOL_ERROR, Expected, by_major, check, deadline, operations, peer_error
 
 LIMIT = 0.3
@@ -74,7 +74,7 @@ def test_a_read_time_out_of_one_request_is_a_deadline(target: Any, backend: str,
         "gen_ai.tool.name": "_other",
         "gen_ai.operation.name": "execute_tool",
         "error.type": "timeout",
-        "mcp.protocol.version": "2025-11-25",
+        "mcp.protocol.version": PROTOCOL,
         "network.transport": point.attributes["network.transport"],
         "otel_mcp.connector": seen.calls[0].connector,
         "otel_mcp.outcome": "deadline",

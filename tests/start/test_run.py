@@ -65,7 +65,8 @@ def test_input_and_output_are_the_programs(run):
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_reaches_the_program_and_its_end_by_signal_is_passed_on(otel_mcp, number):
-    script = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); print('up', flush=True); signal.pause()"
+    # Reset, because a test run in the background inherits some of them ignored.
+    script = f"import signal; signal.signal({int(number)}, signal.SIG_DFL); print('up', flush=True); signal.pause()"
     process = otel_mcp("run", "--", sys.executable, "-c", script, start=subprocess.Popen, stdout=subprocess.PIPE)
     with process:
         assert process.stdout.readline() == "up\n"

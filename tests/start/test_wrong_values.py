@@ -9,10 +9,11 @@ CONFIGURATION = Path(__file__).parents[2] / "docs" / "configuration.md"
 EVERY_SIGNAL = """
 from opentelemetry._logs import LogRecord
 ensure_started()
-count()
-bound["traces"].get_tracer("otel_mcp").start_span("tools/call add").end()
-if bound["logs"] is not None:
-    bound["logs"].get_logger("otel_mcp").emit(LogRecord(timestamp=1, event_name="otel_mcp.call"))
+if bound["metrics"] is not None:
+    count()
+if bound["traces"] is not None:
+    bound["traces"].get_tracer("otel_mcp").start_span("tools/call add").end()
+bound["logs"].get_logger("otel_mcp").emit(LogRecord(timestamp=1, event_name="otel_mcp.call"))
 if recorder.call_log is not None:
     recorder.call_log.put("call", 0, "odoo", "stdio", {"id": "1"})
 print(runtime.in_force()["endpoint"] is not None and "test_calls_total 1.0" in scrape())
@@ -46,14 +47,14 @@ def test_wrong_values_of_all_variables_at_once_are_one_line_each_and_everything_
 def test_wrong_values_that_turn_something_off_are_one_line_each_and_what_is_left_works(child, collector):
     receiver = collector()
     ended = child(
-        EVERY_SIGNAL.replace("count()", ""),
+        EVERY_SIGNAL,
         OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint,
         OTEL_TRACES_SAMPLER="traceidratio",
         **values(TURNING_OFF),
     )
     assert (ended.code, ended.out) == (0, "False\n"), ended.err
     assert sorted(ended.lines) == sorted(lines(TURNING_OFF))
-    assert [request["signal"] for request in receiver.taken()] == ["traces"]
+    assert [request["signal"] for request in receiver.taken()] == ["logs"]
 
 
 def test_a_host_that_there_is_no_adapter_for_is_one_line_once_mcp_is_imported(child):

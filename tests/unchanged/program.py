@@ -21,7 +21,11 @@ from typing import Any
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
+
+try:
+    from mcp.client.streamable_http import streamable_http_client
+except ImportError:  # before mcp 1.24
+    from mcp.client.streamable_http import streamablehttp_client as streamable_http_client
 
 SDK_1 = version("mcp").startswith("1.")
 LIMIT = 0.3
