@@ -45,10 +45,17 @@ bench-cost: .envs/demo/installed  ## what a call costs, beside the least that it
 test-coexistence:  ## beside other instrumentors, each in its own environment; one: PEER=logfire
 	PYTHONPATH=tests $(PYTHON) -m coexistence $(PEER) $(if $(PYTEST),--pytest="$(PYTEST)")
 
+test-lowest:  ## the lowest versions that pyproject.toml allows, on the oldest Python here
+	PYTHONPATH=tests $(PYTHON) -m bounds lowest $(if $(PYTEST),--pytest="$(PYTEST)")
+
+test-newest:  ## what pip install --upgrade gives today, on the newest Python here
+	PYTHONPATH=tests $(PYTHON) -m bounds newest $(if $(PYTEST),--pytest="$(PYTEST)")
+
 check:  ## ruff and mypy only
 	$(MATRIX) --check
 
 clean:  ## forget the environments and what was built
 	rm -rf .envs build dist
 
-.PHONY: help demo test test-matrix test-hosts test-coexistence faults soak bench-scrape bench-cost check clean
+.PHONY: help demo test test-matrix test-hosts test-coexistence test-lowest test-newest faults soak bench-scrape \
+	bench-cost check clean

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import platform
+import re
 import site
 import sys
 from importlib.metadata import PackageNotFoundError, distributions, version
@@ -12,19 +13,19 @@ from typing import Any, Final
 
 from otel_mcp._cli.doctor_model import Section
 from otel_mcp._ground.settings import Settings
+from otel_mcp._sdk.table import is_supported
 from otel_mcp._version import __version__
 
 _SDK: Final = "mcp"
-_LOWEST_SDK: Final = (1, 19)
-_ABOVE_SDK: Final = 3
-_NEEDED: Final = (
-    "opentelemetry-api",
-    "opentelemetry-sdk",
-    "opentelemetry-instrumentation",
-    "opentelemetry-exporter-prometheus",
-    "opentelemetry-exporter-otlp-proto-http",
-    "wrapt",
-)
+NEEDED: Final = {
+    "opentelemetry-api": (1, 43),
+    "opentelemetry-sdk": (1, 43),
+    "opentelemetry-instrumentation": (0, 64),
+    "opentelemetry-exporter-prometheus": (0, 64),
+    "opentelemetry-exporter-otlp-proto-http": (1, 43),
+    "wrapt": (1, 16),
+}
+"""What the base install depends on, with the lowest versions."""
 _OPTIONAL: Final = ("opentelemetry-exporter-otlp-proto-grpc",)
 _EXTRAS: Final = {
     "demo": ("mcp", "rich"),
@@ -40,19 +41,22 @@ def versions() -> Section:
     sdk = installed(_SDK)
     facts: dict[str, Any] = {"python": f"{platform.python_version()} ({sys.executable})", "otel_mcp": __version__}
     facts[_SDK] = sdk
-    facts |= {name: installed(name) for name in (*_NEEDED, *_OPTIONAL)}
+    facts |= {name: installed(name) for name in (*NEEDED, *_OPTIONAL)}
     section = Section("versions", facts)
-    section.findings += [
-        f"{name} is not installed, which otel-mcp-client needs: `pip install {name}`"
-        for name in _NEEDED
-        if facts[name] is None
-    ]
+    for name, lowest in NEEDED.items():
+        if facts[name] is None:
+            section.findings.append(f"{name} is not installed, which otel-mcp-client needs: `pip install {name}`")
+        elif _numbers(facts[name]) < lowest:
+            section.findings.append(
+                f"{name} {facts[name]} is too old: otel-mcp-client needs {'.'.join(map(str, lowest))} or newer, "
+                f"`pip install --upgrade {name}`"
+            )
     if sdk is None:
         section.findings.append(
             f"the MCP SDK (mcp) is not installed for {sys.executable}: run doctor with your program's Python, "
             "`python -m otel_mcp doctor`, or install mcp there"
         )
-    elif not _is_supported(sdk):
+    elif not is_supported(sdk):
         section.findings.append(
             f"mcp {sdk} is outside of what is watched (1.19 to 2.x): calls may go unseen; install another version"
         )
@@ -64,12 +68,9 @@ def versions() -> Section:
     return section
 
 
-def _is_supported(text: str) -> bool:
-    parts = text.split(".")[:2]
-    if not all(part.isdigit() for part in parts):
-        return True  # a version of somebody's own: the patch points say more
-    numbers = tuple(map(int, parts))
-    return numbers >= _LOWEST_SDK and numbers[0] < _ABOVE_SDK
+def _numbers(version: str) -> tuple[int, ...]:
+    """The first two parts of a version, as far as they are numbers."""
+    return tuple(int(digits[0]) for part in version.split(".")[:2] if (digits := re.match(r"\d+", part)))
 
 
 def start() -> Section:

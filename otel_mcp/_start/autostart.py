@@ -70,19 +70,22 @@ def _mcp_is_imported() -> None:
 
 
 def _say_what_is_missing() -> None:
-    """One line where this SDK, too old or too new, lacks what we look at; without it, silence would look like peace."""
+    """One line where this SDK is too old or too new, or lacks what we look at: silence would look like peace."""
     from otel_mcp._ground import patching
-    from otel_mcp._sdk.table import sdk_version
+    from otel_mcp._sdk.table import is_supported, sdk_version
     from otel_mcp._start.notices import say
 
+    version = sdk_version()
     points = [status for status in patching.statuses() if status.target == "mcp"]
     lacking = [status.point for status in points if status.state != patching.ACTIVE]
     if lacking:
         say(
-            f"mcp {sdk_version() or 'of an unknown version'} lacks {len(lacking)} of {len(points)} patch points "
+            f"mcp {version or 'of an unknown version'} lacks {len(lacking)} of {len(points)} patch points "
             f"({', '.join(lacking[:3])}{', …' if len(lacking) > 3 else ''}), so not everything is seen; "
-            "mcp 1.26 to 2.x is watched in full, and `otel-mcp doctor` tells more"
+            "mcp 1.19 to 2.x is watched in full, and `otel-mcp doctor` tells more"
         )
+    elif version is not None and not is_supported(version):
+        say(f"mcp {version} is not one that is tested with (1.19 to 2.x): calls may go unseen; install another version")
 
 
 def _arm_hosts() -> None:

@@ -24,6 +24,7 @@ from otel_mcp._version import __version__
 if TYPE_CHECKING:
     from otel_mcp._observe.watcher import Watcher
     from otel_mcp._record.calllog import CallLog
+    from otel_mcp._record.recorder import Recorder
     from otel_mcp._start.providers import Providers
 
 
@@ -106,7 +107,6 @@ def _start(runtime: _Runtime) -> None:
     settings = Settings.from_environment()
     for complaint in settings.complaints:
         say(complaint)
-    standard.check_propagators()
     fork.arm(_after_fork_in_child)
     _exit.arm(stop)
     service, instance = service_name(os.environ), uuid.uuid4().hex
@@ -119,20 +119,33 @@ def _start(runtime: _Runtime) -> None:
         common = {"service": service, "instance": instance, "pid": os.getpid(), "version": __version__}
         runtime.call_log = CallLog(settings.call_log, common, say)
         recorder.call_log = runtime.call_log
-    from otel_mcp._start.providers import Providers
+    runtime.providers = _providers(recorder, settings, service, instance)
+    if runtime.providers is not None:
+        runtime.providers.use(runtime.given)
+        recorder.before_attempt = runtime.providers.check
+    runtime.watcher = Watcher(settings.still_waiting)
+    ledger.opened = runtime.watcher.opened
+    on_orphan(orphaned)
 
-    runtime.providers = Providers(
+
+def _providers(recorder: Recorder, settings: Settings, service: str, instance: str) -> Providers | None:
+    """None, and one line, where there is no OpenTelemetry or one that is too old to have logs."""
+    try:
+        from otel_mcp._start.providers import Providers
+    except ImportError as error:
+        say(
+            f"no spans, metrics and log records: OpenTelemetry is missing or too old here ({error}); the call log "
+            f"stays (`{sys.executable} -m pip install --upgrade otel-mcp-client` brings what is needed)"
+        )
+        return None
+    standard.check_propagators()
+    return Providers(
         recorder,
         disabled=_disabled(settings),
         service=service,
         instance=instance,
         targets=settings.targets,
     )
-    runtime.providers.use(runtime.given)
-    recorder.before_attempt = runtime.providers.check
-    runtime.watcher = Watcher(settings.still_waiting)
-    ledger.opened = runtime.watcher.opened
-    on_orphan(orphaned)
 
 
 def _disabled(settings: Settings) -> frozenset[str]:

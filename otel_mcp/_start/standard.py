@@ -167,8 +167,10 @@ def exemplar_filter() -> ExemplarFilter | None:
 
 def check_propagators() -> None:
     """Say so where a propagator asked for is not installed: OpenTelemetry's API then has none at all."""
+    raw = os.environ.get("OTEL_PROPAGATORS", "").strip()
+    if not raw:
+        return
     try:
         importlib.import_module("opentelemetry.propagate")
     except Exception as error:  # noqa: BLE001 - a propagator's own module may raise what it likes
-        raw = os.environ.get("OTEL_PROPAGATORS", "")
         say(f"OTEL_PROPAGATORS={raw!r} cannot be used ({error}); servers are not told the trace context")

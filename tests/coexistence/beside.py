@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 
 from opentelemetry import trace
+from opentelemetry._logs import set_logger_provider
+from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -41,25 +44,63 @@ def logfire() -> None:
     logfire.instrument_mcp()
 
 
+def traceloop() -> None:
+    from opentelemetry.instrumentation.mcp import McpInstrumentor
+
+    McpInstrumentor().instrument(tracer_provider=provider)
+
+
+def openlit() -> None:
+    import openlit
+
+    from openlit._instrumentors import MODULE_NAME_MAP
+
+    others = [name for name in MODULE_NAME_MAP if name != "mcp"]
+    openlit.init(disabled_instrumentors=others, disable_metrics=True, disable_events=True, pricing_json=os.devnull)
+
+
+def ddtrace() -> None:
+    from ddtrace import patch
+    from ddtrace.trace import TraceFilter, tracer
+
+    class Kept(TraceFilter):
+        def process_trace(self, trace: list) -> None:
+            dd.extend(trace)
+
+    tracer.configure(trace_processors=[Kept()])
+    patch(mcp=True)
+
+
+dd: list = []
+
+
 def us() -> None:
     import otel_mcp
 
     otel_mcp.instrument(tracer_provider=provider)
 
 
-PEERS = {"openinference": openinference, "logfire": logfire}
+PEERS = {"openinference": openinference, "logfire": logfire, "traceloop": traceloop, "openlit": openlit, "ddtrace": ddtrace}
+
+
+async def ordinary(config):
+    import program
+    for way in (program.in_stdio, program.in_http):
+        await way(config, program.ordinary)
 
 
 def main() -> None:
     config, seen, name, order = sys.argv[1:]
     if name != "logfire":  # it sets a global provider of its own
         trace.set_tracer_provider(provider)
+        set_logger_provider(LoggerProvider())
     peer = PEERS[name]
     for load in {"alone": [peer], "before": [peer, us], "after": [us, peer]}[order]:
         load()
     import program
 
-    asyncio.run(program.main(json.loads(Path(config).read_text())))
+    run = ordinary if name == "traceloop" else program.main
+    asyncio.run(run(json.loads(Path(config).read_text())))
     told = [
         {
             "name": span.name,
@@ -69,6 +110,7 @@ def main() -> None:
         }
         for span in spans.get_finished_spans()
     ]
+    told += [{"name": span.name, "scope": "ddtrace", "method": None, "outcome": None} for span in dd]
     Path(seen).write_text(json.dumps(told))
 
 

@@ -61,14 +61,14 @@ def pip(folder: Path, wanted: list[str]) -> None:
     run([program(folder, "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted])
 
 
-def run(command: Iterable[str]) -> None:
-    """Runs a command to its end.
+def run(command: Iterable[str]) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end; what it printed is in the answer.
 
     Raises:
         subprocess.CalledProcessError: with what it printed, if it failed.
     """
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    subprocess.run([*command], check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=clean)
+    return subprocess.run([*command], check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=clean)
 
 
 def _fingerprint(words: list[str]) -> str:

@@ -27,7 +27,7 @@ AT_THE_FAR_ENDS = frozenset({
 ONCE = frozenset({"contract", "dashboards", "docs", "house", "packaging"})
 
 # Folders that need other packages and have environments of their own.
-ELSEWHERE = ("hosts", "scenarios/hermes", "coexistence")  # make test-hosts, make test-coexistence
+ELSEWHERE = ("hosts", "scenarios/hermes", "coexistence", "bounds")  # targets of make with environments of their own
 
 
 @dataclass(frozen=True)
