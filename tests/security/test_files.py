@@ -50,7 +50,7 @@ def own_name() -> str:
     return f"otel-mcp-{socket.gethostname()}-{os.getpid()}"
 
 
-@pytest.mark.parametrize("name", [f"{own_name()}.tmp", f"{own_name()}.json"])
+@pytest.mark.parametrize("name", [f"{own_name()}.tmp", f"{own_name()}.json"], ids=["while written", "written"])
 def test_the_targets_entry_is_written_through_no_link(tmp_path: Path, name: str) -> None:
     precious = tmp_path / "precious"
     precious.write_text("mine")
