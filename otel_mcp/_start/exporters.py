@@ -13,6 +13,7 @@ import sys
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final
 
+from otel_mcp._ground.text import short
 from otel_mcp._start import standard
 from otel_mcp._start.notices import say
 from otel_mcp._start.quiet import hush, ours, quiet
@@ -162,8 +163,10 @@ def _exporter(signal: Signal, name: str) -> Any | None:
             return _load(signal.console, signal)(out=sys.stderr)  # stdout is the program's
         return _plug_in(signal, name)
     except Exception as error:  # noqa: BLE001 - exporters raise what they like
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        say(f"{signal.exporter_variable}={name!r} cannot be set up ({reason}); {signal.name} are not exported to it")
+        reason = short(" ".join(f"{type(error).__name__}: {error}".split()))
+        say(
+            f"{signal.exporter_variable}={short(name)!r} cannot be set up ({reason}); {signal.name} are not exported to it"
+        )
         return None
 
 
@@ -209,7 +212,7 @@ def _plug_in(signal: Signal, name: str) -> Any | None:
         hush()
         return quiet(kind, signal.name)()
     say(
-        f"{signal.exporter_variable}={name!r}: no exporter of that name is installed; {signal.name} are not exported "
+        f"{signal.exporter_variable}={short(name)!r}: no exporter of that name is installed; {signal.name} are not exported "
         "to it (otlp, console and none always work, and prometheus for metrics)"
     )
     return None
@@ -250,5 +253,5 @@ def _sampler() -> Sampler | None:
     for entry_point in entry_points(group="opentelemetry_traces_sampler", name=name):
         made: Sampler = entry_point.load()(os.environ.get("OTEL_TRACES_SAMPLER_ARG"))
         return made
-    say(f"OTEL_TRACES_SAMPLER={name!r} is not a known sampler; using parentbased_always_on instead")
+    say(f"OTEL_TRACES_SAMPLER={short(name)!r} is not a known sampler; using parentbased_always_on instead")
     return sampling.ParentBased(sampling.ALWAYS_ON)

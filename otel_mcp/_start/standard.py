@@ -148,7 +148,7 @@ def check_resource() -> None:
     for name in os.environ.get("OTEL_EXPERIMENTAL_RESOURCE_DETECTORS", "").split(","):
         name = name.strip()
         if name and name != "*" and not entry_points(group="opentelemetry_resource_detector", name=name):
-            say(f"OTEL_EXPERIMENTAL_RESOURCE_DETECTORS: no detector {name!r} is installed; it is left out")
+            say(f"OTEL_EXPERIMENTAL_RESOURCE_DETECTORS: no detector {short(name)!r} is installed; it is left out")
 
 
 def exemplar_filter() -> ExemplarFilter | None:
@@ -159,7 +159,7 @@ def exemplar_filter() -> ExemplarFilter | None:
     from opentelemetry.sdk.metrics import TraceBasedExemplarFilter
 
     say(
-        f"OTEL_METRICS_EXEMPLAR_FILTER={raw!r} is not one of {', '.join(_EXEMPLAR_FILTERS)}; "
+        f"OTEL_METRICS_EXEMPLAR_FILTER={short(raw)!r} is not one of {', '.join(_EXEMPLAR_FILTERS)}; "
         f"using {_EXEMPLAR_FILTERS[0]} instead"
     )
     return TraceBasedExemplarFilter()
@@ -173,4 +173,6 @@ def check_propagators() -> None:
     try:
         importlib.import_module("opentelemetry.propagate")
     except Exception as error:  # noqa: BLE001 - a propagator's own module may raise what it likes
-        say(f"OTEL_PROPAGATORS={raw!r} cannot be used ({error}); servers are not told the trace context")
+        say(
+            f"OTEL_PROPAGATORS={short(raw)!r} cannot be used ({short(str(error))}); servers are not told the trace context"
+        )
