@@ -164,9 +164,8 @@ def _exporter(signal: Signal, name: str) -> Any | None:
         return _plug_in(signal, name)
     except Exception as error:  # noqa: BLE001 - exporters raise what they like
         reason = short(" ".join(f"{type(error).__name__}: {error}".split()))
-        say(
-            f"{signal.exporter_variable}={short(name)!r} cannot be set up ({reason}); {signal.name} are not exported to it"
-        )
+        asked = f"{signal.exporter_variable}={short(name)!r}"
+        say(f"{asked} cannot be set up ({reason}); {signal.name} are not exported to it")
         return None
 
 
@@ -212,8 +211,8 @@ def _plug_in(signal: Signal, name: str) -> Any | None:
         hush()
         return quiet(kind, signal.name)()
     say(
-        f"{signal.exporter_variable}={short(name)!r}: no exporter of that name is installed; {signal.name} are not exported "
-        "to it (otlp, console and none always work, and prometheus for metrics)"
+        f"{signal.exporter_variable}={short(name)!r}: no exporter of that name is installed; {signal.name} are not "
+        "exported to it (otlp, console and none always work, and prometheus for metrics)"
     )
     return None
 

@@ -173,6 +173,5 @@ def check_propagators() -> None:
     try:
         importlib.import_module("opentelemetry.propagate")
     except Exception as error:  # noqa: BLE001 - a propagator's own module may raise what it likes
-        say(
-            f"OTEL_PROPAGATORS={short(raw)!r} cannot be used ({short(str(error))}); servers are not told the trace context"
-        )
+        why = short(str(error))
+        say(f"OTEL_PROPAGATORS={short(raw)!r} cannot be used ({why}); servers are not told the trace context")
