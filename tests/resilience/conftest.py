@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
-from .virtual import BACKENDS, options
+from harness.virtual import BACKENDS, options
 
 # For `broken_copies.py`, which wants to know that a test fails and not the shortest way to it.
 settings.register_profile("no-shrinking", phases=(Phase.explicit, Phase.generate))

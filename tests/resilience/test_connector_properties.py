@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.virtual import BACKENDS, run
 from otel_mcp.resilience import CallResult, CircuitBreaker, Connector, Outcome, ReconnectPolicy, RetryPolicy
 from otel_mcp.resilience._flight import GRACE
 
 from .scripted import Arrival, Scripted
-from .virtual import BACKENDS, run
 
 DEADLINE = 5.0
 QUIET = 2.0

@@ -7,9 +7,8 @@ import asyncio
 import anyio
 import pytest
 
+from harness.virtual import options
 from otel_mcp.resilience import CallEndedAbruptly, CallResult, DeadlineInverted, Outcome, call_with_deadline
-
-from .virtual import options
 
 pytestmark = pytest.mark.anyio
 

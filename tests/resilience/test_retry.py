@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.virtual import BACKENDS, run
 from otel_mcp.resilience import CallResult, DeadlineInverted, Outcome, RetryPolicy, call_with_retry
 
 from .test_classify import RpcError, StatusError
-from .virtual import BACKENDS, run
 
 pytestmark = pytest.mark.anyio
 
