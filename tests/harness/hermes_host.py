@@ -18,6 +18,11 @@ from otel_mcp import testing
 LIMIT = 1.5
 """Seconds a tool call may take where a test waits for the limit; servers hang for ever."""
 ROOMY = 30.0
+LEFT_BY_HERMES = (
+    "ignore:Exception ignored in.*AsyncHTTP11Connection:pytest.PytestUnraisableExceptionWarning",
+    "ignore:coroutine method 'aclose' of 'AsyncHTTP11Connection:RuntimeWarning",
+)
+"""Warnings of httpcore when it is collected: Hermes stops its loop over answers that are half read."""
 
 
 class Host:

@@ -10,7 +10,7 @@ into it stands at the file's top, one line each::
 at hand is taken. ``# again: mcp==1.30.0`` runs the files once more, in another environment, with that in place of what
 is required of the same package. A further file of the same host, here or in ``tests/scenarios/<host>/``, has the one
 line ``# with: hermes`` instead. Tests enter what they have seen with ``table_row("signals by host", "deadline")``: the
-table is printed at the end, and a run of all hosts in which nothing failed writes it to `docs/hosts/seen.md`.
+table is printed at the end. `docs/hosts/seen.md` is written where each host has been run and none has failed.
 """
 
 from __future__ import annotations
@@ -118,11 +118,31 @@ def main(*folders: Path) -> int:
     wheel = build_wheel(interpreters[max(interpreters)])
     collected = [_run(host, interpreters, wheel, given.pytest.split()) for host in chosen]
     print(results.summary(collected))
-    failed = any(result.failed for result in collected)
-    if not (folders or given.names or given.pytest or failed):
-        page.FILE.write_text(page.text(collected), encoding="utf-8")
+    if not folders and not given.pytest:
+        _keep(collected)
+    return int(any(result.failed for result in collected))
+
+
+def _keep(collected: list[results.Result]) -> None:
+    """Write the page from this run and, for hosts that were not in it, from their last."""
+    now = {result.name: result for result in collected}
+    every = [now.get(name) or _last(host) for name, host in hosts().items()]
+    if all(result is not None and not result.failed for result in every):
+        page.FILE.write_text(page.text(filter(None, every)), encoding="utf-8")
         print(f"written: {page.FILE.relative_to(ROOT)}")
-    return int(failed)
+
+
+def _last(host: Host) -> results.Result | None:
+    report = _report(host)
+    return _read(host, report, 0, 0.0) if report.exists() and _folder(host).exists() else None
+
+
+def _read(host: Host, report: Path, exit_code: int, seconds: float) -> results.Result:
+    result = results.read(host.name, report, exit_code, seconds)
+    # Everything the tests need was installed for them: what is skipped here would run nowhere.
+    result.failed += result.skipped
+    result.python, result.packages = _installed(host, _folder(host))
+    return result
 
 
 def _chosen(names: list[str], folders: tuple[Path, ...]) -> list[Host]:
@@ -145,16 +165,12 @@ def _run(host: Host, interpreters: dict[tuple[int, int], str], wheel: Path, extr
     except subprocess.CalledProcessError as broken:
         lines = [line for line in f"{broken.stderr}".splitlines() if line.startswith("ERROR")] or [str(broken)]
         return _left_out(host, f"cannot be installed: {lines[0][:_REASON_LENGTH]}", started)
-    report = ENVS / f"host-{host.name}.xml"
+    report = _report(host) if not extra else ENVS / f"host-{host.name}.part.xml"
     report.unlink(missing_ok=True)
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHONPATH", "OTEL_"))}
     command = [program(folder, "pytest"), "--quiet", f"--junitxml={report}", *map(str, host.files), *extra]
     code = subprocess.run(command, cwd=ROOT, check=False, stdin=subprocess.DEVNULL, env=clean).returncode
-    result = results.read(host.name, report, code, time.monotonic() - started)
-    result.python, result.packages = _installed(host, folder)
-    # Everything the tests need was installed for them: what is skipped here would run nowhere.
-    result.failed += result.skipped
-    return result
+    return _read(host, report, code, time.monotonic() - started)
 
 
 def _installed(host: Host, folder: Path) -> tuple[str, str]:
@@ -166,9 +182,17 @@ def _installed(host: Host, folder: Path) -> tuple[str, str]:
     return python, ", ".join(f"{name} {version}" for name, version in zip(names, versions, strict=True))
 
 
+def _folder(host: Host) -> Path:
+    return ENVS / f"host-{host.name}"
+
+
+def _report(host: Host) -> Path:
+    return ENVS / f"host-{host.name}.xml"
+
+
 def _environment(host: Host, interpreter: str, wheel: Path) -> Path:
     wanted = [*host.requirements, "-r", str(REQUIREMENTS / "base.txt"), f"{wheel}"]
-    folder = prepare(ENVS / f"host-{host.name}", interpreter, wanted)
+    folder = prepare(_folder(host), interpreter, wanted)
     # The version stays the same while the code changes, so pip would keep what it has.
     pip(folder, ["--force-reinstall", "--no-deps", str(wheel)])
     return folder

@@ -1,4 +1,4 @@
-"""The page `docs/hosts/seen.md`: what the last whole run has seen of each host."""
+"""The page `docs/hosts/seen.md`: what the last run of each host has seen."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _TOP = """\
 # What was seen of each host
 
 `make test-hosts` drives each host's own package, in an environment of its own, against a real server that misbehaves on
-request. When it has run all of them and nothing failed, it writes this page. `yes`: a test saw it. Where nothing is
-said, the host has no such thing, or it is not seen: [the page on hosts](index.md) says which.
+request, and writes this page from the last run of each. `yes`: a test saw it. Where nothing is said, the host has no
+such thing, or it is not seen: [the page on hosts](index.md) says which.
 
 *Told the same* means that the program got the same results and exceptions with us and without us.
 """
 
 
 def text(results: Iterable[Result]) -> str:
-    """The page, from the results of a run."""
+    """The page, from the results of runs."""
     heading = ["host", "packages", "Python", *COMMON, "seen as well"]
     rows = [heading, ["---"] * len(heading), *map(_row, results)]
     return _TOP + "\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"

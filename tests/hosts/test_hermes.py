@@ -16,7 +16,7 @@ from opentelemetry import trace
 from tools import interrupt
 from tools import mcp_tool as hermes
 
-from harness.hermes_host import LIMIT, ROOMY, Host, breaker_state, labels, last, reasons, state, strikes
+from harness.hermes_host import LEFT_BY_HERMES, LIMIT, ROOMY, Host, breaker_state, labels, last, reasons, state, strikes
 from harness.servers import Fault, Servers
 from harness.signals import TABLE as SIGNALS
 from harness.waiting import wait_for
@@ -25,6 +25,7 @@ from otel_mcp._ground import patching
 from otel_mcp._hosts import hermes as adapter
 
 Row = Callable[[str, str], None]
+pytestmark = pytest.mark.filterwarnings(*LEFT_BY_HERMES)
 
 
 def test_every_hook_is_there(host: Host) -> None:

@@ -84,10 +84,10 @@ async def test_a_server_that_is_connected_again_after_it_was_left_is_no_reconnec
 
 async def _story(servers: Servers) -> list[tuple[str, str]]:
     async with ClientSessionGroup(component_name_hook=prefixed) as group:
-        await group.connect_to_server(servers.stdio(name="crm").target, within(0.4))
-        given = {"echo": {"text": "hello"}}
+        await group.connect_to_server(servers.stdio(name="crm").target, within(20))
+        limits = {"hang": sdk_timeout(0.4)}
         return [
-            await told(lambda tool=tool: group.call_tool(f"crm.{tool}", given.get(tool, {})))
+            await told(lambda tool=tool: group.call_tool(f"crm.{tool}", {}, read_timeout_seconds=limits.get(tool)))
             for tool in ("echo", "reject", "hang", "die", "echo")
         ]
 

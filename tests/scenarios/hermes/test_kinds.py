@@ -13,13 +13,14 @@ pytest.importorskip("tools.mcp_tool", reason="hermes-agent is not installed; mak
 
 from tools import mcp_tool as hermes
 
-from harness.hermes_host import LIMIT, ROOMY, Host, breaker_state, labels, last, reasons, state, strikes
+from harness.hermes_host import LEFT_BY_HERMES, LIMIT, ROOMY, Host, breaker_state, labels, last, reasons, state, strikes
 from harness.servers import Fault, Servers
 from harness.signals import TABLE as SIGNALS
 from harness.waiting import wait_for
 from otel_mcp import testing
 
 Row = Callable[[str, str], None]
+pytestmark = pytest.mark.filterwarnings(*LEFT_BY_HERMES)
 
 
 def test_a_forgotten_session_is_reconnected_for_that_reason_and_the_call_succeeds(
