@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import pkgutil
 import re
 from collections.abc import Iterator
@@ -157,6 +158,11 @@ def test_a_page_names_no_file_that_is_not_there(page: Path) -> None:
     missing = [link for link in LINK.findall(text) if not (page.parent / link).exists()]
     missing += [file for file in FILE.findall(text) if not (PROJECT / file).exists()]
     assert missing == []
+
+
+def test_where_workers_share_the_suite_a_file_is_one_workers(request: pytest.FixtureRequest) -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        assert "@" in request.node.nodeid, "the group is lost, and each test of a file makes anew what they share"
 
 
 def test_nothing_in_the_package_prints_but_the_roof() -> None:

@@ -60,7 +60,7 @@ def _count(result: Result, case: ElementTree.Element) -> None:
     if broken:
         result.failed += 1
         folder, *inside = (case.get("classname") or "").split(".")
-        result.broken.append(f"{'/'.join([folder, *inside])}.py::{case.get('name')}")
+        result.broken.append(f"{'/'.join([folder, *inside])}.py::{_without_group(case.get('name') or '')}")
     elif skip is not None:
         result.skipped += 1
         result.skips.add(skip.get("message") or "no reason given")
@@ -71,6 +71,12 @@ def _count(result: Result, case: ElementTree.Element) -> None:
         if name.startswith(TABLE_PREFIX):
             rows = result.tables[name.removeprefix(TABLE_PREFIX)]
             rows[row] = rows.get(row, True) and not broken
+
+
+def _without_group(name: str) -> str:
+    """pytest-xdist writes ``@`` and the group behind a test's name and its parameters."""
+    end = name.rfind("@")
+    return name[:end] if end > name.rfind("]") else name
 
 
 def summary(results: list[Result]) -> str:
