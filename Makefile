@@ -30,7 +30,7 @@ test-hosts:  ## every host adapter against its real package, each in its own env
 
 faults:  ## each fault of docs/faults.md, without us and with us; writes the table there
 	rm -f .envs/faults.jsonl
-	FAULTS_SEEN=$(CURDIR)/.envs/faults.jsonl $(MATRIX) --only mcp -- tests/faults
+	FAULTS_SEEN=$(CURDIR)/.envs/faults.jsonl $(MATRIX) --ends -- tests/faults
 	PYTHONPATH=tests $(PYTHON) -m faults.page .envs/faults.jsonl
 
 soak:  ## ten minutes of faults, cancellations and teardowns: SOAK_SECONDS=120 in each environment of `test`; one: ONLY=py3.13-mcp2.3

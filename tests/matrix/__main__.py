@@ -15,6 +15,7 @@ from matrix.environments import ENVS, REQUIREMENTS, ROOT, build_wheel, prepare, 
 
 # Most tests wait for a process most of the time, so more workers than processors pay.
 WORKERS = 4
+NOTHING_COLLECTED = 5  # pytest's exit code
 MOST_DISTURBED = 8
 """More failures than this are no disturbance, and are not tried again."""
 
@@ -24,6 +25,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="matrix")
     parser.add_argument("--full", action="store_true", help="every Python with every SDK")
     parser.add_argument("--check", action="store_true", help="ruff and mypy only")
+    parser.add_argument("--ends", action="store_true", help="the environments that run everything only")
     parser.add_argument("--only", help="environments whose name contains this")
     parser.add_argument("pytest", nargs="*", help="arguments for pytest, after --")
     given = parser.parse_args()
@@ -34,6 +36,7 @@ def main() -> int:
     versions = list(interpreters)
     chosen = table.full(versions) if given.full else table.quick(versions[0], versions[-1])
     chosen = [environment for environment in chosen if (given.only or "") in environment.name]
+    chosen = [environment for environment in chosen if environment.whole or not given.ends]
     if given.check:
         chosen = [environment for environment in chosen if environment.sdk == "2.3"][:1]
     try:
@@ -56,7 +59,7 @@ def _all(
         tools = pool.submit(prepare, ENVS / "check", newest, ["-r", str(REQUIREMENTS / "check.txt")])
         folders = [pool.submit(prepare_for_tests, one, interpreters[one.python], wheel) for one in chosen]
     typed = next((i for i, one in enumerate(chosen) if one.sdk == "2.3"), 0)
-    collected = [_checks(tools.result(), folders[typed].result())] if not given.only else []
+    collected = [_checks(tools.result(), folders[typed].result())] if not (given.only or given.ends) else []
     if not given.check:
         for environment, folder in zip(chosen, folders, strict=True):
             first = environment is chosen[0]
@@ -90,6 +93,8 @@ def _pytest(environment: table.Environment, folder: Path, extra: list[str], *, f
     # The console script, not `python -m pytest`: that would put the source tree before the installed wheel.
     spread = ["--numprocesses", str(WORKERS), "--dist", "loadgroup"]
     code = _stream([program(folder, "pytest"), "--quiet", f"--junitxml={report}", *spread, *options, *extra])
+    if code == NOTHING_COLLECTED and extra:
+        code = 0  # what was asked for does not run in this environment
     result = results.read(environment.name, report, code, time.monotonic() - started)
     if 0 < len(result.broken) <= MOST_DISTURBED and result.failed == len(result.broken):
         result.settle(_again(environment, folder, result.broken))
