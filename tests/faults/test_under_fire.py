@@ -22,7 +22,7 @@ from harness.collector import Collector
 from harness.metrics import scrape
 from harness.prometheus import prometheus
 
-SECONDS = max(5.0, float(os.environ.get("SOAK_SECONDS", "0")))
+SECONDS = max(2.0, float(os.environ.get("SOAK_SECONDS", "0")))
 PAUSE = 0.25
 """Seconds that something stays stopped, and between two shots."""
 MEMORY = 60_000_000
