@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from otel_mcp._cli.doctor_model import Section
 from otel_mcp._ground.settings import Settings
-from otel_mcp._sdk.table import is_supported
+from otel_mcp._ground.supported import is_supported
 from otel_mcp._version import __version__
 
 _SDK: Final = "mcp"

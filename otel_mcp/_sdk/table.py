@@ -12,9 +12,6 @@ from otel_mcp._ground import guard
 from otel_mcp._ground.patching import Patch, Switch, patch_set
 from otel_mcp._sdk import clocks, http, streams, v1, v2
 
-LOWEST: Final = (1, 19)
-ABOVE: Final = 3
-
 _TARGETS: Final = ("mcp", "asyncio")
 """Hook targets of this room."""
 
@@ -123,13 +120,4 @@ def sdk_version() -> str | None:
         return None
 
 
-def is_supported(version: str) -> bool:
-    """Whether the suite runs with this version of the SDK, or with one on either side of it."""
-    parts = version.split(".")[:2]
-    if not all(part.isdigit() for part in parts):
-        return True  # a version of somebody's own: the patch points say more
-    numbers = tuple(map(int, parts))
-    return numbers >= LOWEST and numbers[0] < ABOVE
-
-
-__all__ = ["ABOVE", "LOWEST", "install", "is_supported", "major_version", "sdk_version", "shared", "uninstall"]
+__all__ = ["install", "major_version", "sdk_version", "shared", "uninstall"]

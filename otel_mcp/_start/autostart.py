@@ -72,7 +72,8 @@ def _mcp_is_imported() -> None:
 def _say_what_is_missing() -> None:
     """One line where this SDK is too old or too new, or lacks what we look at: silence would look like peace."""
     from otel_mcp._ground import patching
-    from otel_mcp._sdk.table import is_supported, sdk_version
+    from otel_mcp._ground.supported import is_supported
+    from otel_mcp._sdk.table import sdk_version
     from otel_mcp._start.notices import say
 
     version = sdk_version()

@@ -172,7 +172,14 @@ async def _http_streams(url: str, on_status: Callable[[int], None]) -> AsyncIter
         if response.status_code >= 400 and response.request.method == "POST":
             on_status(response.status_code)
 
-    async with utils.create_mcp_http_client() as client:
+    def make_client(**options: Any) -> Any:
+        client = utils.create_mcp_http_client(**options)
         client.event_hooks = {**client.event_hooks, "response": [*client.event_hooks["response"], look]}
-        async with _first_two(http.streamable_http_client(url, http_client=client)) as streams:
+        return client
+
+    if not hasattr(http, "streamable_http_client"):  # before mcp 1.24, which takes a client that is made
+        async with _first_two(http.streamablehttp_client(url, httpx_client_factory=make_client)) as streams:
             yield streams
+        return
+    async with make_client() as client, _first_two(http.streamable_http_client(url, http_client=client)) as streams:
+        yield streams

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from opentelemetry import trace
 from opentelemetry._logs import set_logger_provider
@@ -24,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "unchanged"))
 spans = InMemorySpanExporter()
 provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(spans))
+datadog: list[Any] = []
 
 
 def openinference() -> None:
@@ -52,7 +54,6 @@ def traceloop() -> None:
 
 def openlit() -> None:
     import openlit
-
     from openlit._instrumentors import MODULE_NAME_MAP
 
     others = [name for name in MODULE_NAME_MAP if name != "mcp"]
@@ -63,15 +64,12 @@ def ddtrace() -> None:
     from ddtrace import patch
     from ddtrace.trace import TraceFilter, tracer
 
-    class Kept(TraceFilter):
-        def process_trace(self, trace: list) -> None:
-            dd.extend(trace)
+    class Kept(TraceFilter):  # type: ignore[misc]
+        def process_trace(self, trace: list[Any]) -> None:
+            datadog.extend(trace)
 
     tracer.configure(trace_processors=[Kept()])
     patch(mcp=True)
-
-
-dd: list = []
 
 
 def us() -> None:
@@ -80,27 +78,21 @@ def us() -> None:
     otel_mcp.instrument(tracer_provider=provider)
 
 
-PEERS = {"openinference": openinference, "logfire": logfire, "traceloop": traceloop, "openlit": openlit, "ddtrace": ddtrace}
-
-
-async def ordinary(config):
-    import program
-    for way in (program.in_stdio, program.in_http):
-        await way(config, program.ordinary)
+PEERS = {each.__name__: each for each in (openinference, logfire, traceloop, openlit, ddtrace)}
 
 
 def main() -> None:
     config, seen, name, order = sys.argv[1:]
-    if name != "logfire":  # it sets a global provider of its own
+    if name != "logfire":  # it sets global providers of its own
         trace.set_tracer_provider(provider)
-        set_logger_provider(LoggerProvider())
+        set_logger_provider(LoggerProvider())  # OpenLIT would set one that prints
     peer = PEERS[name]
     for load in {"alone": [peer], "before": [peer, us], "after": [us, peer]}[order]:
         load()
     import program
 
-    run = ordinary if name == "traceloop" else program.main
-    asyncio.run(run(json.loads(Path(config).read_text())))
+    settings = json.loads(Path(config).read_text())
+    asyncio.run(_what_it_survives(program, settings) if name == "traceloop" else program.main(settings))
     told = [
         {
             "name": span.name,
@@ -110,8 +102,14 @@ def main() -> None:
         }
         for span in spans.get_finished_spans()
     ]
-    told += [{"name": span.name, "scope": "ddtrace", "method": None, "outcome": None} for span in dd]
+    told += [{"name": span.name, "scope": "ddtrace", "method": None, "outcome": None} for span in datadog]
     Path(seen).write_text(json.dumps(told))
+
+
+async def _what_it_survives(program: Any, settings: dict[str, Any]) -> None:
+    """Traceloop swallows the end of a connection: the next call on the dead session then waits for ever, without us."""
+    for way in (program.in_stdio, program.in_http):
+        await way(settings, program.ordinary)
 
 
 main()

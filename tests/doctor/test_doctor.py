@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -111,6 +112,21 @@ def test_an_sdk_outside_of_what_is_watched_is_a_finding(install: Callable[[str, 
     install("mcp", number)
     [finding] = doctor_packages.versions().findings
     assert finding.startswith(f"mcp {number} is outside of what is watched (1.19 to 2.x)")
+
+
+def test_an_opentelemetry_that_is_too_old_is_a_finding(install: Callable[[str, str], None]) -> None:
+    install("opentelemetry-sdk", "1.10.0")
+    [finding] = doctor_packages.versions().findings
+    assert finding == (
+        "opentelemetry-sdk 1.10.0 is too old: otel-mcp-client needs 1.43 or newer, `pip install --upgrade "
+        "opentelemetry-sdk`"
+    )
+
+
+def test_the_lowest_versions_are_those_of_the_package() -> None:
+    project = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    declared = re.findall(r'^    "([a-z-]+)>=(\d+)\.(\d+)', project, re.MULTILINE)
+    assert {name: (int(major), int(minor)) for name, major, minor in declared} == doctor_packages.NEEDED
 
 
 def test_an_environment_without_the_sdk_says_which_python_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:

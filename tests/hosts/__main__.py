@@ -8,9 +8,10 @@ into it stands at the file's top, one line each::
 
 ``requires`` may stand more than once. ``python`` is the newest version that the host works on; without it the newest
 at hand is taken. ``# again: mcp==1.30.0`` runs the files once more, in another environment, with that in place of what
-is required of the same package. A further file of the same host, here or in ``tests/scenarios/<host>/``, has the one
-line ``# with: hermes`` instead. Tests enter what they have seen with ``table_row("signals by host", "deadline")``: the
-table is printed at the end. `docs/hosts/seen.md` is written where each host has been run and none has failed.
+is required of the same package; with ``# mcp: 1.30.0 2.3.0`` there is an environment with each of these SDKs, and no
+other. A further file of the same host, here or in ``tests/scenarios/<host>/``, has the one line ``# with: hermes``
+instead. Tests enter what they have seen with ``table_row("signals by host", "deadline")``: the table is printed at the
+end. `docs/hosts/seen.md` is written where each host has been run and none has failed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from matrix.environments import ENVS, REQUIREMENTS, ROOT, build_wheel, pip, prep
 HERE = Path(__file__).resolve().parent
 FOLDERS = (HERE, *sorted(HERE.parent.glob("scenarios/*/")))
 ON_CI = os.environ.get("CI") == "true"
-_LINE = re.compile(r"^# (requires|python|again|with): *(\S.*?) *$")
+_LINE = re.compile(r"^# (requires|python|again|mcp|with): *(\S.*?) *$")
 _PACKAGE = re.compile(r"^[\w.-]+")
 _REASON_LENGTH = 160
 
@@ -59,11 +60,13 @@ def hosts(*folders: Path) -> dict[str, Host]:
         if "requires" in head:
             name = file.stem.removeprefix("test_")
             more = [other for other, its in heads.items() if its.get("with") == [name]]
-            host = Host(name, (file, *more), tuple(head["requires"]), _version(head.get("python")))
-            found[name] = host
-            for other in head.get("again", ()):
-                variant = _with(host, other)
-                found[variant.name] = variant
+            newest = _version(head.get("python"))
+            for sdk in " ".join(head.get("mcp", [])).split() or [None]:
+                own, pin = (f"{name}-mcp{sdk}", [f"mcp=={sdk}"]) if sdk else (name, [])
+                found[own] = Host(own, (file, *more), (*pin, *head["requires"]), newest)
+                for other in head.get("again", ()):
+                    variant = _with(found[own], other)
+                    found[variant.name] = variant
     for file, head in heads.items():
         if "requires" not in head and head.get("with", [""])[0] not in found:
             raise ValueError(f"{file.name} needs a line '# requires: PACKAGE==VERSION' or '# with: HOST' at its top")

@@ -39,6 +39,14 @@ def test_a_host_has_its_requirements_its_newest_python_and_its_further_files(tmp
     assert [file.name for file in found["alpha"].files] == ["test_alpha.py", "test_alpha_story.py"]
 
 
+def test_a_host_for_several_sdks_has_an_environment_for_each(tmp_path: Path) -> None:
+    write(tmp_path, alpha="# requires: alpha==1\n# mcp: 1.30.0 2.3.0\n")
+    assert {name: host.requirements for name, host in hosts(tmp_path).items()} == {
+        "alpha-mcp1.30.0": ("mcp==1.30.0", "alpha==1"),
+        "alpha-mcp2.3.0": ("mcp==2.3.0", "alpha==1"),
+    }
+
+
 @pytest.mark.parametrize("head", ["", "# with: nobody\n"])
 def test_a_file_that_would_never_run_is_an_error(tmp_path: Path, head: str) -> None:
     write(tmp_path, lonely=head)
