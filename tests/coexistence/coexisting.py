@@ -27,6 +27,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "coexistence.md"
 MCP = importlib.metadata.version("mcp")
 MAJOR = int(MCP.partition(".")[0])
 OF_THE_SDK = "mcp-python-sdk"
+TIME_TO_IMPORT = 240.0
+"""Seconds; OpenLIT imports every library that it knows, three times at once here."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ def run_beside(peer: str, folder: Path) -> Mapping[str, Beside]:
                     stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment(**variables),
                 )  # fmt: skip
         try:
-            codes = {order: process.wait(timeout=LONG_ENOUGH) for order, process in running.items()}
+            codes = {order: process.wait(timeout=TIME_TO_IMPORT + LONG_ENOUGH) for order, process in running.items()}
         finally:
             for process in running.values():
                 process.kill()
