@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from otel_mcp._ground.guard import caught, guarded, logger
-from otel_mcp._start import standard
+from otel_mcp._start import exposition, standard
 from otel_mcp._start.notices import say
 
 if TYPE_CHECKING:
@@ -150,7 +150,6 @@ class _Server(socketserver.ThreadingTCPServer):
 
 def _handler(registry_served: CollectorRegistry) -> type[MetricsHandler]:
     from prometheus_client import MetricsHandler
-    from prometheus_client.exposition import choose_encoder
 
     one_at_a_time = threading.Lock()
 
@@ -162,18 +161,17 @@ def _handler(registry_served: CollectorRegistry) -> type[MetricsHandler]:
             if self.path.partition("?")[0] not in ("/metrics", "/"):
                 self.send_error(404, "Only /metrics is here")
                 return
-            encode, content_type = choose_encoder(self.headers.get("Accept", ""))
             try:
                 # The exporter's collector hands one collection to whoever asks first: two scrapes at once would get
                 # one of them twice and the other empty.
                 with one_at_a_time:
-                    body = encode(registry_served)
+                    body = exposition.encode(registry_served)
             except Exception as error:  # noqa: BLE001 - a scrape must be answered
                 caught("endpoint", "one scrape", error)
                 self.send_error(500, "The metrics could not be collected")
                 return
             self.send_response(200)
-            self.send_header("Content-Type", content_type)
+            self.send_header("Content-Type", exposition.CONTENT_TYPE)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
