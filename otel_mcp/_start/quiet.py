@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from otel_mcp._ground.text import without_secrets
 from otel_mcp._start.notices import say
+from otel_mcp._start.pacing import paced
 
 _OUR_FRAMES: Final = 40
 """Frames looked at: an export retried inside requests and urllib3 is about 20 deep."""
@@ -133,7 +134,7 @@ def _short(text: str) -> str:
 
 
 def quiet(kind: type[Any], what: str) -> type[Any]:
-    """A subclass of an exporter, processor or reader whose log records are taken out.
+    """A subclass of an exporter, processor or reader whose log records are taken out; batches are exported paced.
 
     `what` is how the failure line names what could not be sent ("traces").
     """
@@ -142,7 +143,7 @@ def quiet(kind: type[Any], what: str) -> type[Any]:
         otel_mcp_what = what
 
         def export(self, *args: Any, **kwargs: Any) -> Any:
-            return super().export(*args, **kwargs)
+            return super().export(*map(paced, args), **kwargs)
 
         def on_end(self, span: Any) -> None:
             super().on_end(span)
