@@ -36,11 +36,8 @@ faults:  ## each fault of docs/faults.md, without us and with us; writes the tab
 soak:  ## ten minutes of faults, cancellations and teardowns: SOAK_SECONDS=120 in each environment of `test`; one: ONLY=py3.13-mcp2.3
 	SOAK_SECONDS=$(or $(SOAK_SECONDS),120) $(MATRIX) $(if $(ONLY),--only $(ONLY)) -- tests/stress tests/faults
 
-bench-scrape: .envs/demo/installed  ## what a scrape costs at 50, 200 and 1,000 connectors, beside prometheus_client
-	.envs/demo/bin/python benchmarks/scrape.py
-
-bench-cost: .envs/demo/installed  ## what a call costs, beside the least that it could cost
-	.envs/demo/bin/python benchmarks/cost_per_call.py
+bench:  ## every benchmark beside its peers, into docs/performance.md; one, printed: ONLY=cost; LONG=1: a million calls
+	PYTHONPATH=tests $(PYTHON) benchmarks $(ONLY) $(if $(LONG),--long) $(if $(QUICK),--quick)
 
 test-coexistence:  ## beside other instrumentors, each in its own environment; one: PEER=logfire
 	PYTHONPATH=tests $(PYTHON) -m coexistence $(PEER) $(if $(PYTEST),--pytest="$(PYTEST)")
@@ -57,5 +54,5 @@ check:  ## ruff and mypy only
 clean:  ## forget the environments and what was built
 	rm -rf .envs build dist
 
-.PHONY: help demo test test-matrix test-hosts test-coexistence test-lowest test-newest faults soak bench-scrape \
-	bench-cost check clean
+.PHONY: help demo test test-matrix test-hosts test-coexistence test-lowest test-newest faults soak \
+	bench check clean

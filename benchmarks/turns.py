@@ -8,71 +8,142 @@ counts of a subject is the lower quartile of its turns.
 from __future__ import annotations
 
 import contextlib
+import json
+import os
+import select
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from typing import IO
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SUBJECTS = Path(__file__).parent / "subjects"
+PATIENCE = 120.0
+"""Seconds without an answer after which a subject is given up."""
+
+
+class Failed(Exception):
+    """A subject that ended or fell silent; the text is its last word."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A script below `subjects/`, with its arguments, the Python that runs it and variables of its own."""
+
+    python: str
+    script: str
+    arguments: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 class Subject:
-    """A process that does `calls` calls whenever it is told to, and says what one cost."""
+    """A running script that answers each question with one line of JSON."""
 
-    def __init__(self, name: str, command: Sequence[str]) -> None:
-        self.name = name
+    def __init__(self, command: Command) -> None:
         self.turns: list[float] = []
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by `stop`
         self._process = subprocess.Popen(
-            [sys.executable, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [command.python, str(SUBJECTS / command.script), *command.arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env={**clean_environment(), **command.variables},
         )
-        self.about = self._line()
-        """What the subject said of itself when it was ready."""
 
-    def turn(self, calls: int) -> float:
-        """Let it do this many calls; microseconds of processor time a call."""
-        pipe: IO[str] | None = self._process.stdin
-        assert pipe is not None
-        pipe.write(f"{calls}\n")
-        pipe.flush()
-        return float(self._line())
+    def ask(self, question: Any) -> Any:
+        """Its answer.
 
-    def _line(self) -> str:
+        Raises:
+            Failed: it has none.
+        """
+        self.tell(question)
+        return self.listen()
+
+    def tell(self, question: Any) -> None:
+        """Asks without waiting for the answer; `listen` gives it."""
+        with contextlib.suppress(BrokenPipeError):
+            print(json.dumps(question), file=self._process.stdin, flush=True)
+
+    def listen(self) -> Any:
+        """What it says next, without being asked."""
         assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        heard, *_ = select.select([self._process.stdout], [], [], PATIENCE)
+        line = self._process.stdout.readline() if heard else ""
         if not line:
-            raise SystemExit(f"{self.name} ended with exit code {self._process.wait()}")
-        return line.strip()
+            raise Failed(self._last_word() if heard else f"no answer within {PATIENCE:.0f} s")
+        return json.loads(line)
+
+    def _last_word(self) -> str:
+        code = self._process.wait()
+        self._errors.seek(0)
+        lines = [line.strip() for line in self._errors if line.strip()]
+        return lines[-1] if lines else f"exit code {code}"
 
     @property
     def cost(self) -> float:
-        """Microseconds a call: the lower quartile of the turns."""
-        return statistics.quantiles(self.turns)[0]
+        """The lower quartile of its turns."""
+        return lower_quartile(self.turns)
+
+    def end(self) -> None:
+        """Let it end by itself, as a program does."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(PATIENCE)
 
     def stop(self) -> None:
         self._process.kill()
         self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._errors):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+
+def lower_quartile(figures: list[float]) -> float:
+    """What counts of figures that something else on the machine may have made larger, and never smaller."""
+    return statistics.quantiles(figures)[0] if len(figures) > 1 else figures[0]
+
+
+def clean_environment() -> dict[str, str]:
+    """This process's variables without those that would turn something on."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "DD_", "FASTMCP_"))}
 
 
 @contextlib.contextmanager
-def subjects(commands: dict[str, Sequence[str]]) -> Iterator[dict[str, Subject]]:
-    """Start all of them; ended when the block is left."""
+def subjects(commands: Mapping[str, Command]) -> Iterator[tuple[dict[str, Subject], dict[str, str]]]:
+    """Starts all of them; those that are ready, and why the others are not. Ended when the block is left."""
+    started = {name: Subject(command) for name, command in commands.items()}
     ready: dict[str, Subject] = {}
+    failed: dict[str, str] = {}
     try:
-        for name, command in commands.items():
-            ready[name] = Subject(name, command)
-        yield ready
+        for name, subject in started.items():
+            try:
+                subject.listen()
+                ready[name] = subject
+            except Failed as failure:
+                failed[name] = str(failure)
+        yield ready, failed
     finally:
-        for subject in ready.values():
+        for subject in started.values():
             subject.stop()
 
 
-def go_round(ready: dict[str, Subject], rounds: int, calls: int, warm_up: int = 300) -> None:
+def go_round(ready: Mapping[str, Subject], rounds: int, calls: int, warm_up: int) -> None:
     """`rounds` turns of `calls` calls for each; the first `warm_up` calls of each do not count."""
     for subject in ready.values():
-        subject.turn(warm_up)
+        subject.ask(warm_up)
     for number in range(rounds):
         for subject in ready.values():
-            subject.turns.append(subject.turn(calls))
-        if sys.stderr.isatty():
-            print(f"\rround {number + 1} of {rounds}", end="", file=sys.stderr)
+            subject.turns.append(subject.ask(calls))
+        progress(f"round {number + 1} of {rounds}")
+    progress()
+
+
+def progress(text: str = "") -> None:
+    """What is being done, on one line of a terminal; without a text the line is cleared."""
     if sys.stderr.isatty():
-        print(file=sys.stderr)
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)

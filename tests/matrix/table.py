@@ -24,7 +24,7 @@ AT_THE_FAR_ENDS = frozenset({
 })  # fmt: skip
 
 # Folders that do not depend on the Python version either: in the first environment only.
-ONCE = frozenset({"contract", "dashboards", "docs", "house", "packaging"})
+ONCE = frozenset({"benchmarks", "contract", "dashboards", "docs", "house", "packaging"})
 
 # Folders that need other packages and have environments of their own.
 ELSEWHERE = ("hosts", "scenarios/hermes", "coexistence", "bounds")  # targets of make with environments of their own

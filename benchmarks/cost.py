@@ -1,0 +1,74 @@
+"""What a call costs: with nothing, with the least that anybody could do, with us, and with each peer.
+
+Every peer is compared with the bare call of its own environment, in the same round. The floor is one CLIENT span that
+is current while the call runs, and two histogram points, with our attributes, by the bare OpenTelemetry SDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench import Bench, table
+from environments import PEERS, Unavailable
+from turns import Command, go_round, subjects
+
+KINDS = ("metrics", "spans", "both")
+TRANSPORTS = {"memory": "in memory", "stdio": "over stdio"}
+_BOTH = {"openlit"}
+"""Peers that record metrics of calls too."""
+
+
+def tables(bench: Bench) -> Iterator[str]:
+    """One table for each SDK and transport."""
+    for sdk in bench.environments.sdks:
+        for transport, words in list(TRANSPORTS.items())[bench.choose(0, 1) :]:
+            yield f"**mcp {sdk}, {words}**\n\n{_table(bench, sdk, transport)}"
+
+
+def _table(bench: Bench, sdk: str, transport: str) -> str:
+    commands, missing = _commands(bench, sdk, transport)
+    with subjects(commands) as (ready, failed):
+        go_round(ready, bench.choose(30, 3), bench.choose(50, 5), bench.choose(300, 5))
+        cost = {name: subject.cost for name, subject in ready.items()}
+    missing.update({name: reason for name, reason in failed.items() if not name.startswith("bare")})
+    bare = cost["bare ours"]
+    rows: list[tuple[object, ...]] = [("no telemetry", "", f"{bare:.0f}", "", "")]
+    floors = {what: cost[f"floor {what}"] - bare for what in KINDS if f"floor {what}" in cost}
+    for name in sorted(cost.keys() - {f"bare {peer}" for peer in ("ours", *PEERS)}, key=_order):
+        way, what = name.split()
+        base = cost.get(f"bare {way}", bare)
+        added = cost[name] - base
+        ratio = f"{added / floors[what]:.2f}" if floors.get(what, 0) > 0 else "n/a"
+        rows.append((_called(way), what, f"{base:.0f}", f"{added:.0f}", ratio))
+    rows += [(_called(name.split()[0]), "", "", f"not measured: {reason}", "") for name, reason in missing.items()]
+    return table(["", "signals", "bare call, µs", "adds, µs", "× the floor"], rows)
+
+
+def _commands(bench: Bench, sdk: str, transport: str) -> tuple[dict[str, Command], dict[str, str]]:
+    """What is started, and why the rest is not."""
+    kinds = ("both",) if bench.quick else KINDS
+    found = {"bare ours": bench.command("calls.py", "bare", "both", transport, sdk=sdk)}
+    for what in kinds:
+        for way in ("floor", "ours"):
+            found[f"{way} {what}"] = bench.command("calls.py", way, what, transport, sdk=sdk)
+    if sdk.startswith("2") and not bench.quick:
+        found["sdk spans"] = bench.command("calls.py", "sdk", "spans", transport, sdk=sdk)
+    missing = {}
+    for peer in PEERS:
+        what = "both" if peer in _BOTH else "spans"
+        bare = "bare_fastmcp" if peer == "fastmcp" else "bare"
+        try:
+            found[f"bare {peer}"] = bench.command("calls.py", bare, what, transport, sdk=sdk, peer=peer)
+            found[f"{peer} {what}"] = bench.command("calls.py", peer, what, transport, sdk=sdk, peer=peer)
+        except Unavailable as reason:
+            missing[f"{peer} {what}"] = str(reason)
+    return found, missing
+
+
+def _order(name: str) -> tuple[int, int, str]:
+    way, what = name.split()
+    return {"floor": 0, "ours": 1}.get(way, 2), KINDS.index(what), way
+
+
+def _called(way: str) -> str:
+    return {"sdk": "the SDK's own spans", "floor": "the floor", "ours": "**otel_mcp**"}.get(way, way)
