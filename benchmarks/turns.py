@@ -24,6 +24,8 @@ SUBJECTS = Path(__file__).parent / "subjects"
 PATIENCE = 120.0
 """Seconds without an answer after which a subject is given up."""
 
+_REASON_LENGTH = 160
+
 
 class Failed(Exception):
     """A subject that ended or fell silent; the text is its last word."""
@@ -81,7 +83,8 @@ class Subject:
         code = self._process.wait()
         self._errors.seek(0)
         lines = [line.strip() for line in self._errors if line.strip()]
-        return lines[-1] if lines else f"exit code {code}"
+        word = lines[-1] if lines else f"exit code {code}"
+        return word.replace(str(SUBJECTS.parents[1]), ".")[:_REASON_LENGTH]
 
     @property
     def cost(self) -> float:

@@ -101,16 +101,19 @@ async def outcome(name: str, way: str, kept: Kept, server: list[str]) -> dict[st
     """One session and one call in it that ends in this way."""
     parameters = StdioServerParameters(command=server[0], args=server[1:])
     got = "waits for ever"
+    opened = asyncio.Event()
     news: dict[str, Any] = {}
 
     async def live() -> None:
         nonlocal got
         async with (_fastmcp if way == "fastmcp" else _sdk)(parameters) as tool:
             kept.news()
+            opened.set()
             got = await _caller(OUTCOMES[name](tool))
             news.update(kept.news())
 
     task = asyncio.ensure_future(live())
+    await asyncio.wait({task, asyncio.ensure_future(opened.wait())}, return_when=asyncio.FIRST_COMPLETED)
     await asyncio.wait({task}, timeout=PATIENCE)
     seen = {"caller": got, **(news or kept.news())}
     task.cancel()
