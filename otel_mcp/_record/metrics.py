@@ -55,7 +55,7 @@ class Metrics:
         """Some meter provider receives what is recorded."""
         self._histograms: dict[str, Histogram] = {}
         self._sets: dict[str, Sets[dict[str, Any]]] = {}
-        self._gathered: deque[tuple[Histogram, float, dict[str, Any]]] = deque()
+        self._gathered: deque[tuple[str, float, dict[str, Any]]] = deque()
         self._nowhere: Any = None
         """A context without a span. It has an entry, because the SDK takes an empty one for none."""
         self._epoch = 0
@@ -117,22 +117,23 @@ class Metrics:
             histogram.record(value, attributes, context)
 
     def gather(self, row: c.Instrument, value: float, attributes: dict[str, Any]) -> None:
-        """One histogram point that needs no exemplar, if a provider is bound: recorded with others, or at a collection.
+        """One histogram point that needs no exemplar: recorded with others, or at a collection. A provider is bound.
 
         In the middle of a call the SDK's code is cold; one after another, points cost less than half as much.
         """
-        histogram = self._histograms.get(row.name)
-        if histogram is not None:
-            self._gathered.append((histogram, value, attributes))
-            if len(self._gathered) >= _GATHERED:
-                self.flush()
+        gathered = self._gathered
+        gathered.append((row.name, value, attributes))
+        if len(gathered) >= _GATHERED:
+            self.flush()
 
     def flush(self) -> None:
         """Record what was gathered. Never raises."""
         with guarded("metrics", "some histogram points"):
             while self._gathered:
                 try:
-                    histogram, value, attributes = self._gathered.popleft()
+                    name, value, attributes = self._gathered.popleft()
                 except IndexError:
                     return  # another thread was faster
-                histogram.record(value, attributes, self._nowhere)
+                histogram = self._histograms.get(name)
+                if histogram is not None:
+                    histogram.record(value, attributes, self._nowhere)
