@@ -82,7 +82,7 @@ async def test_thousands_of_calls_of_invented_tools_make_one_label_and_leave_mem
             early = kept()
             await call(session, 1_000, MANY)
             late = kept()
-    assert late == early
+    assert not late - early  # what a test before this one has left may go meanwhile
     assert seen.total("otel_mcp.client.calls", {"otel_mcp.outcome": "error"}) == MANY
     (point,) = seen.metric("mcp.client.operation.duration", {"mcp.method.name": "tools/call"})
     assert (point.count, point.attributes["gen_ai.tool.name"]) == (MANY, "_other")
