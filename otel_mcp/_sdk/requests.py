@@ -67,8 +67,8 @@ def wrapper(original: Any, major: Major, switch: Switch) -> Any:
             return await original(self, request, *args, **kwargs)
         claim = CLAIM.set(attempt) if major.makes_spans else None
         current = None if major.makes_spans or attempt.context is None else _make_current(attempt)
-        outgoing = request if attempt.context is None else _outgoing(major, request, attempt)
         try:
+            outgoing = request if attempt.context is None else _outgoing(major, request, attempt)
             result = await original(self, outgoing, *args, **kwargs)
         except BaseException as error:
             fail(attempt, error)
