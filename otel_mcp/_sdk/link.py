@@ -78,6 +78,11 @@ def seconds(value: Any) -> float | None:
     return float(value)
 
 
+def request_id(sent_back: Any) -> Any:
+    """The id as the SDK keeps it; a peer may send the number back as text."""
+    return int(sent_back) if isinstance(sent_back, str) and sent_back.isdecimal() else sent_back
+
+
 def target_of(method: str, params: Any) -> str | None:
     """Tool or prompt name of a request."""
     name = getattr(params, "name", None) if method in _WITH_NAMES else None

@@ -13,6 +13,7 @@ from otel_mcp._ground import guard
 from otel_mcp._ground.guard import guarded
 from otel_mcp._ground.patching import Switch
 from otel_mcp._observe import attempts, sessions
+from otel_mcp._sdk import link
 
 
 def wrap_handle_response(original: Any, switch: Switch) -> Any:
@@ -71,5 +72,4 @@ class _Watched:
 def _answered(sdk_session: Any, root: Any) -> None:
     session = sessions.of(sdk_session)
     if session is not None:
-        key = root.id
-        attempts.answered(session, int(key) if isinstance(key, str) and key.isdecimal() else key)
+        attempts.answered(session, link.request_id(root.id))

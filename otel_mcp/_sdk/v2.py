@@ -199,8 +199,7 @@ def wrap_resolve_pending(original: Any, switch: Switch) -> Any:
         session = self.__dict__.get(_OWNER) if switch.on else None
         if session is not None:
             try:
-                key = int(request_id) if isinstance(request_id, str) and request_id.isdecimal() else request_id
-                attempts.answered(session, key)
+                attempts.answered(session, link.request_id(request_id))
             except Exception as error:  # noqa: BLE001 - the answer is handed on whatever happens here
                 guard.caught("requests", "a late answer", error)
         return original(self, request_id, outcome)
