@@ -290,24 +290,27 @@ def set_clock(file: str, offset: str) -> None:
     say(clock=time.time())
 
 
-@scene
-async def killed(way: Way) -> None:
-    """The test kills it, with a call open."""
+@contextlib.asynccontextmanager
+async def in_mid_call(way: Way) -> AsyncIterator[None]:
+    """Ten calls, which the test waits for; then a call that stays open, and four beside it."""
     async with way.session() as session:
         await way.calls(session, 10)
         await way.pause("ten")
         await way.open_call(session)
         await way.calls(session, 4)
+        yield
+
+
+@scene
+async def killed(way: Way) -> None:
+    """The test kills it, with a call open."""
+    async with in_mid_call(way):
         await way.pause("kill me")
 
 
 @scene
 async def exits_at_once(way: Way) -> None:
-    async with way.session() as session:
-        await way.calls(session, 10)
-        await way.pause("ten")
-        await way.open_call(session)
-        await way.calls(session, 4)
+    async with in_mid_call(way):
         say(end=os.getpid())
         os._exit(7)
 

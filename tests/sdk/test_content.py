@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 
 import pytest
 
-from harness.observing import Program, run
+from harness.observing import Program, Scenario, run
 from harness.servers import Servers
 from harness.sessions import call_tool, client_session
 from otel_mcp import testing
@@ -15,6 +17,18 @@ from otel_mcp._record.recorder import recorder
 from otel_mcp.testing import Span
 
 WORD = "swordfish"
+
+
+@contextlib.contextmanager
+def _captured(program: Scenario, *, capture: bool = True) -> Iterator[testing.Capture]:
+    """What is seen of a program, with content or without."""
+    with testing.capture() as seen:
+        recorder.settings = dataclasses.replace(recorder.settings, capture_content=capture)
+        try:
+            run(program)
+        finally:
+            recorder.settings = dataclasses.replace(recorder.settings, capture_content=False)
+        yield seen
 
 
 def _spans(servers: Servers, *, capture: bool) -> list[Span]:
@@ -26,12 +40,7 @@ def _spans(servers: Servers, *, capture: bool) -> list[Span]:
             await it.call(call_tool(session, "reject", {"text": f"no, {WORD}"}))
             await it.quiet_call(call_tool(session, "rpc_error", {"message": f"never, {WORD}"}))
 
-    with testing.capture() as seen:
-        recorder.settings = dataclasses.replace(recorder.settings, capture_content=capture)
-        try:
-            run(program)
-        finally:
-            recorder.settings = dataclasses.replace(recorder.settings, capture_content=False)
+    with _captured(program, capture=capture) as seen:
         return [span for span in seen.spans if span.name.startswith("tools/call")]
 
 
@@ -55,12 +64,7 @@ def test_what_is_captured_stands_on_spans_and_nowhere_else(servers: Servers) -> 
         async with client_session(server.target) as session:
             await it.call(call_tool(session, "reject", {"text": f"no, {WORD}"}))
 
-    with testing.capture() as seen:
-        recorder.settings = dataclasses.replace(recorder.settings, capture_content=True)
-        try:
-            run(program)
-        finally:
-            recorder.settings = dataclasses.replace(recorder.settings, capture_content=False)
+    with _captured(program) as seen:
         assert WORD in repr(seen.spans)
         assert WORD not in repr(seen.events())
         assert not [row for row in c.INSTRUMENTS if WORD in repr(seen.metric(row.name))]
@@ -74,11 +78,6 @@ def test_captured_content_is_cut_like_every_attribute(length: int, servers: Serv
         async with client_session(server.target) as session:
             await it.call(call_tool(session, "echo", {"text": "x" * length}))
 
-    with testing.capture() as seen:
-        recorder.settings = dataclasses.replace(recorder.settings, capture_content=True)
-        try:
-            run(program)
-        finally:
-            recorder.settings = dataclasses.replace(recorder.settings, capture_content=False)
+    with _captured(program) as seen:
         (span,) = [span for span in seen.spans if span.name.startswith("tools/call")]
     assert all(len(str(value)) <= 200 for value in span.attributes.values())
