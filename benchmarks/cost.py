@@ -1,16 +1,19 @@
 """What a call costs: with nothing, with the least that anybody could do, with us, and with each peer.
 
+Processor time of the event loop's thread, which is what the program waits for; beside it that of all threads. We record
+histogram points in a thread of our own, while the loop waits for servers.
+
 Every peer is compared with the bare call of its own environment, in the same round. The floor is one CLIENT span that
 is current while the call runs, and two histogram points, with our attributes, by the bare OpenTelemetry SDK.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from bench import Bench, table
 from environments import PEERS, Unavailable
-from turns import Command, go_round, subjects
+from turns import Command, go_round, lower_quartile, subjects
 
 KINDS = ("metrics", "spans", "both")
 TRANSPORTS = {"memory": "in memory", "stdio": "over stdio"}
@@ -30,18 +33,26 @@ def _table(bench: Bench, sdk: str, transport: str) -> str:
     with subjects(commands) as (ready, failed):
         go_round(ready, bench.choose(30, 3), bench.choose(50, 5), bench.choose(300, 5))
         cost = {name: subject.cost for name, subject in ready.items()}
+        process = {name: lower_quartile(subject.turns_of_all_threads) for name, subject in ready.items()}
     missing.update({name: reason for name, reason in failed.items() if not name.startswith("bare")})
     bare = cost["bare ours"]
-    rows: list[tuple[object, ...]] = [("no telemetry", "", f"{bare:.0f}", "", "")]
-    floors = {what: cost[f"floor {what}"] - bare for what in KINDS if f"floor {what}" in cost}
+    rows: list[tuple[object, ...]] = [("no telemetry", "", f"{bare:.0f}", "", "", "", "")]
     for name in sorted(cost.keys() - {f"bare {peer}" for peer in ("ours", *PEERS)}, key=_order):
         way, what = name.split()
-        base = cost.get(f"bare {way}", bare)
-        added = cost[name] - base
-        ratio = f"{added / floors[what]:.2f}" if floors.get(what, 0) > 0 else "n/a"
-        rows.append((_called(way), what, f"{base:.0f}", f"{added:.0f}", ratio))
-    rows += [(_called(name.split()[0]), "", "", f"not measured: {reason}", "") for name, reason in missing.items()]
-    return table(["", "signals", "bare call, µs", "adds, µs", "× the floor"], rows)
+        base = f"bare {way}" if f"bare {way}" in cost else "bare ours"
+        rows.append((_called(way), what, f"{cost[base]:.0f}", *_added(cost, name, base), *_added(process, name, base)))
+    rows += [
+        (_called(name.split()[0]), "", "", f"not measured: {reason}", "", "", "") for name, reason in missing.items()
+    ]
+    head = ["", "signals", "bare call, µs", "adds, µs", "× the floor", "in all threads, µs", "× the floor"]
+    return table(head, rows)
+
+
+def _added(cost: Mapping[str, float], name: str, base: str) -> tuple[str, str]:
+    """What is added to the bare call, in microseconds and as a multiple of what the floor adds."""
+    added = cost[name] - cost[base]
+    floor = cost.get(f"floor {name.split()[1]}", 0.0) - cost["bare ours"]
+    return f"{added:.0f}", f"{added / floor:.2f}" if floor > 0 else "n/a"
 
 
 def _commands(bench: Bench, sdk: str, transport: str) -> tuple[dict[str, Command], dict[str, str]]:

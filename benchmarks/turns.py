@@ -46,6 +46,7 @@ class Subject:
 
     def __init__(self, command: Command) -> None:
         self.turns: list[float] = []
+        self.turns_of_all_threads: list[float] = []
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by `stop`
         self._process = subprocess.Popen(
             [command.python, str(SUBJECTS / command.script), *command.arguments],
@@ -136,12 +137,17 @@ def subjects(commands: Mapping[str, Command]) -> Iterator[tuple[dict[str, Subjec
 
 
 def go_round(ready: Mapping[str, Subject], rounds: int, calls: int, warm_up: int) -> None:
-    """`rounds` turns of `calls` calls for each; the first `warm_up` calls of each do not count."""
+    """`rounds` turns of `calls` calls for each; the first `warm_up` calls of each do not count.
+
+    A subject answers with the processor time of its event loop's thread, and of all its threads.
+    """
     for subject in ready.values():
         subject.ask(warm_up)
     for number in range(rounds):
         for subject in ready.values():
-            subject.turns.append(subject.ask(calls))
+            loop, process = subject.ask(calls)
+            subject.turns.append(loop)
+            subject.turns_of_all_threads.append(process)
         progress(f"round {number + 1} of {rounds}")
     progress()
 

@@ -33,6 +33,8 @@ class Connector:
     attempts: int = 0
     retries: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})
     faults: dict[str, int] = field(default_factory=lambda: dict.fromkeys(n.FAULT_CAUSES, 0))
+    limits_known: dict[str, float | None] | None = None
+    """Of the call started last; most calls have the same."""
     prepared: set[str | None] = field(default_factory=set)
     """Limit sources whose deadline counter exists; None: without a limit."""
     methods: set[str] = field(default_factory=set)

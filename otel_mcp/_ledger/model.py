@@ -104,6 +104,8 @@ class Session:
     """How the last failed handshake request ended."""
     anchor: Any = None
     """Weak reference to the SDK's session, whose end is noticed even if nobody leaves it."""
+    loop: Any = None
+    """The event loop and thread it lives on."""
     asked_by: Any = None
     """Span context of what asked for this connection."""
     connected: bool = False
@@ -162,7 +164,7 @@ class Call:
     elapsed: float = 0.0
     next_report: float = 0.0
     loop: Any = None
-    """The event loop and thread it was made on."""
+    """The event loop and thread it was made on, where it had no session then."""
 
     def __init__(self, connector: Connector, method: str, target: str | None, name: str = "") -> None:
         self.connector = connector
@@ -263,7 +265,6 @@ class Attempt:
     ended: bool = False
     verdict: Verdict | None = None
     orphaned: bool = False
-    loop: Any = None
     overlaps: tuple[int, ...] = ()
     """Of a probe: the calls that were open beside it; of a call's attempt: a 0 for each probe."""
     next_report: float = 0.0

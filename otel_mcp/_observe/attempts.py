@@ -12,7 +12,7 @@ from otel_mcp._ground.outcomes import Outcome
 from otel_mcp._ground.verdicts import LEFT_BEHIND, Verdict
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import LOST, VALIDATE, WAIT, WRITE, Attempt, Call, Session, now
-from otel_mcp._observe import calls, loops, scopes
+from otel_mcp._observe import calls, scopes
 from otel_mcp._record import events
 from otel_mcp._record.recorder import recorder
 
@@ -47,7 +47,6 @@ def begin(
     else:
         attempt.within = within
         attempt.unasked = _in_reconnect()
-        attempt.loop = loops.current()
     if uri is not None:
         attempt.uri = uri
     if probe is not None:

@@ -25,9 +25,10 @@ def begin(
 ) -> Call:
     """Open a call."""
     call = Call(connector, method, target, name)
-    call.loop = loops.current()
     if session is not None:
         on_session(call, session, call.started)
+    else:
+        call.loop = loops.current()
     ledger.open_call(call)
     if layered:
         call.layered = True
@@ -60,8 +61,11 @@ def current(method: str, target: str | None) -> Call | None:
 
 def limits_known(call: Call) -> None:
     """The limits of the call are known: the gauge, and the counters that have to exist before the first event."""
-    seconds, source = call.limit
     connector = call.connector
+    if call.limits == connector.limits_known:
+        return
+    connector.limits_known = call.limits.copy()
+    seconds, source = call.limit
     if seconds is not None:
         connector.limit = seconds
     elif None in call.limits.values():

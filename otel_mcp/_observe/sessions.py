@@ -12,7 +12,7 @@ from otel_mcp._ground.text import short
 from otel_mcp._ground.verdicts import Verdict
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import CLOSED, CONNECTING, LOST, READY, Attempt, Session, Transport, now
-from otel_mcp._observe import attempts, processes, scopes
+from otel_mcp._observe import attempts, loops, processes, scopes
 from otel_mcp._record import events
 from otel_mcp._record.recorder import recorder
 
@@ -51,6 +51,7 @@ def opened(transport: Transport) -> Session:
     reason = scope.reason if scope is not None else None
     session = ledger.open_session(name, transport, provisional=name == n.UNKNOWN and not given, reason=reason)
     session.ruled = ledger.ruled(transport.target) is not None
+    session.loop = loops.current()
     transport.session = session
     session.asked_by = recorder.current_span_context()
     if scope is not None:

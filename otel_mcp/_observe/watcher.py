@@ -85,7 +85,7 @@ class Watcher:
 
     @staticmethod
     def _report(entry: Entry) -> None:
-        loop = entry.loop
+        loop = _loop_of(entry)
         blocked = loop is not None and loops.is_blocked(loop)
         at = loops.blocked_at(loop) if blocked and loop is not None else None
         if not entry.ended or (isinstance(entry, Attempt) and entry.orphaned):
@@ -94,6 +94,14 @@ class Watcher:
     @staticmethod
     def _anything() -> bool:
         return next(_open(), None) is not None
+
+
+def _loop_of(entry: Entry) -> loops.Loop | None:
+    """Where it waits: of what was opened beside any loop, that of its session."""
+    loop: loops.Loop | None = None if isinstance(entry, Attempt) else entry.loop
+    if loop is None and not isinstance(entry, Wait) and entry.session is not None:
+        loop = entry.session.loop
+    return loop
 
 
 def _open() -> Iterator[Entry]:

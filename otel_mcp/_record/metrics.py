@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,13 +11,11 @@ from otel_mcp._ground.guard import guarded
 from otel_mcp._ground.labels import Key, Sets
 from otel_mcp._ledger import counters, gauges
 from otel_mcp._ledger.ledger import Ledger
+from otel_mcp._record.gathered import Gathered
 from otel_mcp._record.points import Shape
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Histogram, Meter, MeterProvider, Observation
-
-_GATHERED: Final = 16
-"""Points, of which a call has two."""
 
 Reader = Callable[[Ledger], Iterator[gauges.Point]]
 
@@ -55,7 +52,7 @@ class Metrics:
         """Some meter provider receives what is recorded."""
         self._histograms: dict[str, Histogram] = {}
         self._sets: dict[str, Sets[dict[str, Any]]] = {}
-        self._gathered: deque[tuple[str, float, dict[str, Any]]] = deque()
+        self._gathered = Gathered(self._record_gathered)
         self._nowhere: Any = None
         """A context without a span. It has an entry, because the SDK takes an empty one for none."""
         self._epoch = 0
@@ -63,7 +60,7 @@ class Metrics:
 
     def bind(self, provider: MeterProvider | None, version: str) -> None:
         """Create all instruments on a provider; what was bound before goes silent."""
-        self.flush()
+        self._gathered.stop()
         self._epoch += 1
         self._histograms = {}
         self._keep = []
@@ -91,7 +88,7 @@ class Metrics:
         epoch = self._epoch
 
         def callback(options: CallbackOptions) -> Iterable[Observation]:
-            self.flush()  # the SDK calls back before it collects, so what was gathered is in what it collects
+            self._gathered.flush()  # the SDK calls back before it collects, so what was gathered is in what it collects
             points: list[Observation] = []
             if epoch == self._epoch:
                 # A callback that raises would log a traceback at each scrape.
@@ -117,23 +114,10 @@ class Metrics:
             histogram.record(value, attributes, context)
 
     def gather(self, row: c.Instrument, value: float, attributes: dict[str, Any]) -> None:
-        """One histogram point that needs no exemplar: recorded with others, or at a collection. A provider is bound.
+        """One histogram point that needs no exemplar: recorded soon, by another thread, or at a collection."""
+        self._gathered.add((row.name, value, attributes))
 
-        In the middle of a call the SDK's code is cold; one after another, points cost less than half as much.
-        """
-        gathered = self._gathered
-        gathered.append((row.name, value, attributes))
-        if len(gathered) >= _GATHERED:
-            self.flush()
-
-    def flush(self) -> None:
-        """Record what was gathered. Never raises."""
-        with guarded("metrics", "some histogram points"):
-            while self._gathered:
-                try:
-                    name, value, attributes = self._gathered.popleft()
-                except IndexError:
-                    return  # another thread was faster
-                histogram = self._histograms.get(name)
-                if histogram is not None:
-                    histogram.record(value, attributes, self._nowhere)
+    def _record_gathered(self, name: str, value: float, attributes: dict[str, Any]) -> None:
+        histogram = self._histograms.get(name)
+        if histogram is not None:
+            histogram.record(value, attributes, self._nowhere)
