@@ -1,4 +1,4 @@
-"""How the package got onto the machine, and how Python was started: which ways to start work there, as docs/start.md says.
+"""How the package got onto the machine, and how Python was started: which ways to start work there (docs/start.md).
 
 Each program makes one real call. Whether it was watched is read from its call log.
 """
