@@ -55,15 +55,17 @@ def _all(
     newest = interpreters[max(interpreters)]
     wheel = build_wheel(newest)
     _say(f"built {wheel.name}; preparing {', '.join(environment.name for environment in chosen)}")
-    with ThreadPoolExecutor(max_workers=2) as pool:
+    collected = []
+    with ThreadPoolExecutor(max_workers=2) as pool:  # the later environments are made while the first is tested
         tools = pool.submit(prepare, ENVS / "check", newest, ["-r", str(REQUIREMENTS / "check.txt")])
         folders = [pool.submit(prepare_for_tests, one, interpreters[one.python], wheel) for one in chosen]
-    typed = next((i for i, one in enumerate(chosen) if one.sdk == "2.3"), 0)
-    collected = [_checks(tools.result(), folders[typed].result())] if not (given.only or given.ends) else []
-    if not given.check:
-        for environment, folder in zip(chosen, folders, strict=True):
-            first = environment is chosen[0]
-            collected.append(_pytest(environment, folder.result(), given.pytest, first=first))
+        typed = next((i for i, one in enumerate(chosen) if one.sdk == "2.3"), 0)
+        if not (given.only or given.ends):
+            collected.append(_checks(tools.result(), folders[typed].result()))
+        if not given.check:
+            for environment, folder in zip(chosen, folders, strict=True):
+                first = environment is chosen[0]
+                collected.append(_pytest(environment, folder.result(), given.pytest, first=first))
     return collected
 
 
