@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import functools
 import math
 import sys
 from contextvars import ContextVar
 from typing import Any, Final, Protocol
-
-from opentelemetry.context import attach, detach, get_current
 
 from otel_mcp._ground import guard
 from otel_mcp._ground import names as n
@@ -22,6 +21,9 @@ from otel_mcp._ledger.model import CONNECTING, VALIDATE, Attempt, Call, Session,
 from otel_mcp._observe import attempts, calls, processes, scopes, sessions
 from otel_mcp._record.recorder import recorder
 from otel_mcp._sdk import clocks, content, link
+
+with contextlib.suppress(ImportError):  # without OpenTelemetry there is no tracer, and no request has a context
+    from opentelemetry.context import attach, detach, get_current
 
 CLAIM: Final[ContextVar[Attempt | None]] = ContextVar("otel_mcp_attempt", default=None)
 """The attempt whose request is being handed to the SDK in this context. On 2.x its span replaces the SDK's."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from otel_mcp._ground import guard
 from otel_mcp._ground.patching import Patch, Switch, patch_set
-from otel_mcp._sdk import clocks, http, streams, v1, v2
+from otel_mcp._sdk import clocks, http, streams
 
 _TARGETS: Final = ("mcp", "asyncio")
 """Hook targets of this room."""
@@ -91,9 +91,19 @@ def install() -> None:
     _import(own)
     _import(_OPTIONAL_MODULES)
     patches = patch_set("mcp")
-    table: Callable[[Switch], list[Patch]] = v2.patches if major == 2 else v1.patches
-    patches.install([*table(patches.switch), *shared(patches.switch)])
+    patches.install([*_of_major(major)(patches.switch), *shared(patches.switch)])
     patch_set("asyncio").install(clock_patches())
+
+
+def _of_major(major: int) -> Callable[[Switch], list[Patch]]:
+    """The rows of one major. Version 2 needs OpenTelemetry's API, and brings it; beside 1.x there may be none."""
+    if major == 2:
+        from otel_mcp._sdk import v2
+
+        return v2.patches
+    from otel_mcp._sdk import v1
+
+    return v1.patches
 
 
 def _import(modules: tuple[str, ...]) -> None:

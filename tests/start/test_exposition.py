@@ -19,7 +19,7 @@ from otel_mcp._start.exposition import encode
 NASTY = ['a "quoted" name', "back\\slash", "two\nlines", "", "\u202egnirts", 'ends in \\"', "{x=1} 2"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def served() -> Iterator[tuple[Meter, CollectorRegistry]]:
     registry = CollectorRegistry()
     provider = MeterProvider([PrometheusMetricReader(registry=registry)], shutdown_on_exit=False)
@@ -42,7 +42,7 @@ def test_every_kind_of_instrument_is_written_as_prometheus_client_writes_it(
 ) -> None:
     meter, registry = served
     meter.create_counter("kept.count", "{call}", 'A "count" \\ of\nlines').add(max(value, 0), {"otel_mcp.x": "y"})
-    meter.create_gauge("kept.level", "s", "How full").set(value)
+    meter.create_up_down_counter("kept.level", "s", "How full").add(value)
     meter.create_histogram("kept.time", "s", "How long").record(value, {"z": True, "le_or_not": "1"})
     assert same(registry)
 
@@ -51,7 +51,7 @@ def test_every_kind_of_instrument_is_written_as_prometheus_client_writes_it(
 @given(label=st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(NASTY))
 def test_a_label_of_any_text_reads_as_it_was(served: tuple[Meter, CollectorRegistry], label: str) -> None:
     meter, registry = served
-    meter.create_gauge("kept.named", description="Named").set(1, {"name": label})
+    meter.create_up_down_counter("kept.named", description="Named").add(1, {"name": label})
     (family,) = [family for family in parsed(encode(registry)) if family.name == "kept_named"]
     assert label in {sample.labels["name"] for sample in family.samples}
     assert same(registry)
