@@ -34,7 +34,9 @@ DEFAULT_RANGE: Final = "now-30d"
 
 # --- rules --------------------------------------------------------------------------------------------------------
 RECORDING_INTERVAL: Final = "1m"
-"""Well below the lookback of five minutes: a rule that runs once an hour is invisible for 55 minutes of it."""
+"""Three minutes at most, or a half hour may pass without a sample in the minutes that are kept."""
+KEPT_BEFORE: Final = 2
+"""Half hours' sums are kept in these last minutes and the first of the next half hour: two of three may be missed."""
 CELLS_INTERVAL: Final = "3m"
 HOT_WINDOW: Final = "14d"
 """Long enough for two of each weekday, short enough that a repaired cluster stops alerting within two weeks."""

@@ -29,7 +29,6 @@ SHARE_CELL = {"unit": "percentunit", "decimals": 1}
 WEEKDAYS = [(n, day, "transparent") for n, day in enumerate(("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"))]
 
 deadlines_in_range = q.increase(B, c.CALLS, RANGE, q.DEADLINE, by=q.CONNECTOR)
-calls_in_range = q.increase(B, c.CALLS, RANGE, q.ANSWERABLE, by=q.CONNECTOR)
 
 now = Row(
     "Is anything running out of time?",
@@ -46,7 +45,7 @@ now = Row(
         stat(
             "And in the whole time range?",
             "The same share over the range chosen at the top right. Far below the last hour's: it is getting worse.",
-            q.deadline_share(B, RANGE, by=""),
+            q.counted_share(by=""),
             "percentunit",
             bad_above(settings.OBJECTIVE, settings.SHARE_WARN),
             none="no calls",
@@ -81,9 +80,9 @@ now = Row(
             "Counts over the time range. A high share of few calls matters less than a middling one of many; both "
             "columns are here for that reason.",
             {
-                "Calls": calls_in_range,
-                "Deadlines": deadlines_in_range,
-                "Share": q.deadline_share(B, RANGE),
+                "Calls": q.counted_calls(q.ANSWERABLE, settings.RECORDED_ANSWERABLE),
+                "Deadlines": q.counted_calls(q.DEADLINE, settings.RECORDED_DEADLINES),
+                "Share": q.counted_share(),
                 "Limit": f"max by ({q.CONNECTOR}) ({B.series(c.LIMIT)})",
             },
             NAME,

@@ -17,9 +17,9 @@ def record(name: str, expr: str) -> dict[str, Any]:
 
 
 def half_hourly() -> dict[str, Any]:
-    """What the folding panels read when the variable says `recorded`."""
-    deadlines = q.increase(q.RULES, c.CALLS, s.BUCKET, q.DEADLINE, by=JC)
-    answerable = q.increase(q.RULES, c.CALLS, s.BUCKET, q.ANSWERABLE, by=JC)
+    """What panels read when the variable says `recorded`: each half hour's sums, kept at its end and not in between."""
+    deadlines = q.around_half_hours(q.increase(q.RULES, c.CALLS, s.BUCKET, q.DEADLINE, by=JC))
+    answerable = q.around_half_hours(q.increase(q.RULES, c.CALLS, s.BUCKET, q.ANSWERABLE, by=JC))
     return {
         "name": "otel-mcp-half-hours",
         "interval": s.RECORDING_INTERVAL,
@@ -30,12 +30,12 @@ def half_hourly() -> dict[str, Any]:
 def cells() -> dict[str, Any]:
     """What McpDeadlineHotHour compares: each cell's sums over the window, and its fullest single hour.
 
-    The hour that ends now is the half hour recorded now plus the one recorded half an hour ago. Read at whole hours
+    The hour that ends now is the half hour that ends now plus the one that ended half an hour ago. Read at whole hours
     only, so that no hour is counted twice.
     """
-    deadlines, answerable = s.RECORDED_DEADLINES, s.RECORDED_ANSWERABLE
-    hour = q.hour_of_bucket()
-    single_hours = f"({deadlines} + {deadlines} offset {s.BUCKET}) * on () group_left (hour) {hour}"
+    deadlines, answerable = q.kept_half_hours(s.RECORDED_DEADLINES), q.kept_half_hours(s.RECORDED_ANSWERABLE)
+    whole = f"{deadlines} + {q.kept_half_hours(s.RECORDED_DEADLINES, ago=30)}"
+    single_hours = f"({whole}) * on () group_left (hour) {q.hour_of_bucket()}"
     fullest = f"max by ({JCH}) (max_over_time(({single_hours})[{s.HOT_WINDOW}:1h]))"
     return {
         "name": "otel-mcp-hour-cells",
