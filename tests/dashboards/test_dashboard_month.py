@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ class Cell:
 
 Cells = dict[tuple[str, ...], Cell]
 RAW_AND_RECORDED = [pytest.param("no", 30, id="raw"), pytest.param(".*", RECORDED_DAYS, id="recorded")]
+AFTER = 60
+"""Seconds. Up to Prometheus 2, a window that begins at a half hour's end holds that half hour too."""
 MATRIX = "At which hour of the day does which connector run out of time?"
 EVERY_DAY = "On which days did those hours run out of time?"
 WEEKDAYS = "On which weekday at which hour?"
@@ -46,11 +49,15 @@ PLANTED_INDIA = {
 }  # fmt: skip
 
 
-def truth(month: Month, key: Callable[[str, datetime], tuple[str, ...]], days: int = 30) -> Cells:
+def truth(
+    month: Month, key: Callable[[str, datetime], tuple[str, ...]], days: float = 30, until: float = math.inf
+) -> Cells:
+    """The half hours that end within these days before `until`, or before the month's end."""
     known = month.simulation.truth
+    until = min(until, month.end)
     cells: Cells = defaultdict(Cell)
     for (connector, start), calls in known.answerable.items():
-        if start >= month.end - days * 86400:
+        if until - days * 86400 < start + settings.BUCKET_SECONDS <= until:
             cell = cells[key(connector, datetime.fromtimestamp(start, timezone.utc))]
             cell.calls += calls
             cell.deadlines += known.deadlines.get((connector, start), 0)
@@ -58,9 +65,9 @@ def truth(month: Month, key: Callable[[str, datetime], tuple[str, ...]], days: i
     return cells
 
 
-def matrix(month: Month, **chosen: str) -> dict[tuple[str, str], float]:
+def matrix(month: Month, at: float | None = None, **chosen: str) -> dict[tuple[str, str], float]:
     (target,) = panel(settings.DEADLINES_UID, MATRIX)["targets"]
-    found = month.prometheus.instant(expanded(target["expr"], **chosen), month.end)
+    found = month.prometheus.instant(expanded(target["expr"], **chosen), at or month.end)
     return {(labels[CONNECTOR], labels["hour"]): share for labels, share in found}
 
 
@@ -108,6 +115,18 @@ def test_every_cell_equals_the_truth_within_a_boundary_sample(
         cells[cell].assert_within_a_boundary_sample_of(share)
 
 
+@pytest.mark.parametrize(("recorded", "days"), RAW_AND_RECORDED)
+def test_a_range_of_odd_length_at_an_odd_time_holds_the_half_hours_that_end_in_it(
+    month: Month, recorded: str, days: int
+) -> None:
+    until = month.end - 3 * 3600 - 17 * 60
+    cells = truth(month, lambda connector, moment: (connector, f"{moment.hour:02}"), 10 + 15 / 24, until)
+    found = matrix(month, until, recorded=recorded, __range="10d15h")
+    assert len(found) >= 5 * 24
+    for cell, share in found.items():
+        cells[cell].assert_within_a_boundary_sample_of(share)
+
+
 def test_hours_are_two_digits_from_00_to_23(month: Month) -> None:
     assert {hour for _, hour in matrix(month)} == {f"{h:02}" for h in range(24)}
 
@@ -138,20 +157,22 @@ def test_an_outage_of_three_hours_is_one_block_on_the_days_panel_and_no_red_cell
     assert dark == [(hour, month.start + 12 * day) for hour in ("13", "14", "15")]
 
 
-def test_a_daily_habit_is_a_band_on_the_days_panel(month: Month) -> None:
+@pytest.mark.parametrize(("recorded", "days"), RAW_AND_RECORDED)
+def test_a_daily_habit_is_a_band_on_the_days_panel(month: Month, recorded: str, days: int) -> None:
     (target,) = panel(settings.DEADLINES_UID, EVERY_DAY)["targets"]
-    expr = expanded(target["expr"], connector="simulated-odoo")
-    days = month.prometheus.range(expr, month.start + 86400, month.end, 86400)
-    series = {labels["hour"]: values for labels, values in days}
-    assert len(series["06"]) == 30
+    expr = expanded(target["expr"], connector="simulated-odoo", recorded=recorded)
+    found = month.prometheus.range(expr, month.end - (days - 1) * 86400, month.end, 86400)
+    series = {labels["hour"]: values for labels, values in found}
+    assert len(series["06"]) == days
     assert min(float(share) for _, share in series["06"]) > 0.2
     assert max(float(share) for hour, v in series.items() if hour != "06" for _, share in v) < 0.1
 
 
-def test_weekday_cells_equal_the_truth_with_monday_as_0(month: Month) -> None:
+@pytest.mark.parametrize(("recorded", "days"), RAW_AND_RECORDED)
+def test_weekday_cells_equal_the_truth_with_monday_as_0(month: Month, recorded: str, days: int) -> None:
     (target,) = panel(settings.DEADLINES_UID, WEEKDAYS)["targets"]
-    cells = truth(month, lambda _, moment: (str(moment.weekday()), f"{moment.hour:02}"))
-    found = month.prometheus.instant(expanded(target["expr"]), month.end)
+    cells = truth(month, lambda _, moment: (str(moment.weekday()), f"{moment.hour:02}"), days)
+    found = month.prometheus.instant(expanded(target["expr"], recorded=recorded, __range=f"{days}d"), month.end + AFTER)
     assert len(found) == 7 * 24
     for labels, share in found:
         cells[labels["weekday"], labels["hour"]].assert_within_a_boundary_sample_of(share)
@@ -165,21 +186,42 @@ def test_hot_hour_finds_the_planted_cells_and_neither_the_outage_nor_anything_el
     assert {tuple(sorted(labels)) for labels, _ in found} == {("hour", "job", CONNECTOR)}
 
 
-def column_of(month: Month, title: str, place: int = 0) -> dict[tuple[str, ...], float]:
+def column_of(month: Month, title: str, place: int = 0, **chosen: str) -> dict[tuple[str, ...], float]:
     """A table's column: the labels' values but the name of the job, to the value."""
     target = panel(settings.DEADLINES_UID, title)["targets"][place]
-    found = month.prometheus.instant(expanded(target["expr"]), month.end)
+    found = month.prometheus.instant(expanded(target["expr"], **chosen), month.end + AFTER)
     return {tuple(labels.values()): value for labels, value in found}
+
+
+COUNTS = "Which connectors lost the most calls to deadlines?"
 
 
 def test_the_share_and_the_counts_of_each_connector_equal_the_truth(month: Month) -> None:
     cells = truth(month, lambda connector, _: (connector,))
-    title = "Which connectors lost the most calls to deadlines?"
-    calls, deadlines, shares = (column_of(month, title, place) for place in range(3))
+    calls, deadlines, shares = (column_of(month, COUNTS, place) for place in range(3))
     for key, cell in cells.items():
         assert calls[key] == pytest.approx(cell.calls, abs=2)
         assert deadlines[key] == pytest.approx(cell.deadlines, abs=2)
         assert shares[key] == pytest.approx(cell.deadlines / cell.calls, abs=0.001)
+
+
+def test_recorded_counts_equal_the_truth_but_for_what_each_half_hour_is_extrapolated(month: Month) -> None:
+    cells = truth(month, lambda connector, _: (connector,), RECORDED_DAYS)
+    chosen = {"recorded": ".*", "__range": f"{RECORDED_DAYS}d"}
+    calls, deadlines, shares = (column_of(month, COUNTS, place, **chosen) for place in range(3))
+    for key, cell in cells.items():
+        assert calls[key] == pytest.approx(cell.calls, rel=0.01, abs=2)
+        assert deadlines[key] == pytest.approx(cell.deadlines, abs=cell.at_an_edge + cell.deadlines / 29 + 0.1)
+        cell.assert_within_a_boundary_sample_of(shares[key])
+
+
+def test_the_share_of_all_calls_in_the_range_is_the_same_raw_and_recorded(month: Month) -> None:
+    (target,) = panel(settings.DEADLINES_UID, "And in the whole time range?")["targets"]
+    (true,) = truth(month, lambda _, __: (), RECORDED_DAYS).values()
+    for recorded in ("no", ".*"):
+        expr = expanded(target["expr"], recorded=recorded, __range=f"{RECORDED_DAYS}d")
+        ((_, share),) = month.prometheus.instant(expr, month.end + AFTER)
+        assert share == pytest.approx(true.deadlines / true.calls, abs=0.001)
 
 
 def test_the_lock_s_deadlines_are_shown_under_its_phase_and_the_host_s_limit(month: Month) -> None:

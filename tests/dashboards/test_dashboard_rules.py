@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from prometheus_process import required
+from promtool_cases import RULES, counter, promtool
 from simulated_month import ROOT
 
 from dashboards import build
@@ -19,18 +17,11 @@ from dashboards import build
 pytestmark = pytest.mark.prometheus
 
 CASES = Path(__file__).parent / "rules"
-RULES = build.BUILT / "rules"
 ALERTS = (
     "McpDeadlineBurnFast", "McpDeadlineBurnSlow", "McpDeadlineHotHour", "McpCallsFailing", "McpCallStuck",
     "McpBreakerOpen", "McpBreakerFlapping", "McpReconnectStorm", "McpConnectorDown", "McpTelemetryAbsent",
     "McpTelemetryBlind",
 )  # fmt: skip
-
-
-def promtool(*arguments: str | Path) -> str:
-    done = subprocess.run([required("promtool"), *map(str, arguments)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def alerts() -> Iterator[dict[str, Any]]:
@@ -83,16 +74,6 @@ CUT_OFF = {
     "always-slow": set(range(HOURS)),
 }
 """By connector, the hours since the start in which every second call is cut off."""
-
-
-def counter(amounts: list[int]) -> str:
-    """promtool's notation of a counter that grows by these amounts, run by run."""
-    text, value = ["0"], 0
-    for step, run in itertools.groupby(amounts):
-        length = len(list(run))
-        text.append(f"{value + step}+{step}x{length - 1}")
-        value += step * length
-    return " ".join(text)
 
 
 def series_of(connector: str) -> list[dict[str, str]]:
