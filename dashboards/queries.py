@@ -116,11 +116,15 @@ def overflow(scope: Scope) -> str:
 def hour_of_bucket(zone: str = "") -> str:
     """One element, value 1, whose label `hour` names the hour in which the half hour that ends now began.
 
-    A subquery's step at 07:00 looks back on 06:30 to 07:00, so the plain `hour()` names one hour too late. The zero in
-    front is for Grafana, which sorts labels as text.
+    A subquery's step at 07:00 looks back on 06:30 to 07:00, so the plain `hour()` names one hour too late.
     """
     moment = f"time() - {settings.BUCKET_SECONDS}" + (f" + 3600 * {zone}" if zone else "")
-    return f'label_replace(count_values("hour", hour(vector({moment}))), "hour", "0$1", "hour", "(.)")'
+    return f'count_values("hour", hour(vector({moment})))'
+
+
+def two_digits(vector: str) -> str:
+    """The vector with hours 00 to 23 instead of 0 to 23: Grafana sorts labels as text. Once for all of a subquery."""
+    return f'label_replace({vector}, "hour", "0$1", "hour", "(.)")'
 
 
 def weekday_of_bucket(zone: str) -> str:
@@ -150,7 +154,7 @@ def folded(half_hours: str, by: str, window: str, zone: str = "") -> str:
     product = f"({half_hours}) * on () group_left (hour) {hour_of_bucket(zone)}"
     if "weekday" in by:
         product = f"{product} * on () group_left (weekday) {weekday_of_bucket(zone)}"
-    return f"sum by ({by}) (sum_over_time(({product})[{window}:{settings.BUCKET}]))"
+    return total(by, two_digits(f"sum_over_time(({product})[{window}:{settings.BUCKET}])"))
 
 
 def raw_calls(window: str, matcher: str, by: str) -> str:

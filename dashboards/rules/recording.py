@@ -36,13 +36,13 @@ def cells() -> dict[str, Any]:
     deadlines, answerable = q.kept_half_hours(s.RECORDED_DEADLINES), q.kept_half_hours(s.RECORDED_ANSWERABLE)
     whole = f"{deadlines} + {q.kept_half_hours(s.RECORDED_DEADLINES, ago=30)}"
     single_hours = f"({whole}) * on () group_left (hour) {q.hour_of_bucket()}"
-    fullest = f"max by ({JCH}) (max_over_time(({single_hours})[{s.HOT_WINDOW}:1h]))"
+    fullest = q.two_digits(f"max_over_time(({single_hours})[{s.HOT_WINDOW}:1h])")
     return {
         "name": "otel-mcp-hour-cells",
         "interval": s.CELLS_INTERVAL,
         "rules": [
             record(s.CELL_DEADLINES, q.folded(deadlines, JCH, s.HOT_WINDOW)),
             record(s.CELL_ANSWERABLE, q.folded(answerable, JCH, s.HOT_WINDOW)),
-            record(s.CELL_FULLEST, fullest),
+            record(s.CELL_FULLEST, f"max by ({JCH}) ({fullest})"),
         ],
     }
