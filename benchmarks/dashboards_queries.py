@@ -3,7 +3,7 @@
     PYTHONPATH=. python benchmarks/dashboards_queries.py [--connectors 50] [--days 30] [--processes 1]
 
 Writes a month of counters at one sample a minute (8 outcomes for each connector and process), lets promtool make
-blocks of it, records the half hours with the shipped rules, and asks each query five times. Prints a Markdown table.
+blocks of it, records the hours with the shipped rules, and asks each query five times. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def days(folder: Path, given: argparse.Namespace) -> Iterator[Path]:
 
 def record(prometheus: Prometheus, data: Path, given: argparse.Namespace) -> None:
     rules = data.parent / "rules.yml"
-    half_hours = yaml.safe_load((build.BUILT / "rules" / "otel-mcp-recording.yml").read_text())["groups"][0]
-    rules.write_text(yaml.safe_dump({"groups": [half_hours]}))
+    hours = yaml.safe_load((build.BUILT / "rules" / "otel-mcp-recording.yml").read_text())["groups"][0]
+    rules.write_text(yaml.safe_dump({"groups": [hours]}))
     command = ["promtool", "tsdb", "create-blocks-from", f"--max-block-duration={BLOCKS}", "rules"]
     command += [f"--url={prometheus.url}"]
     command += [f"--start={END - given.days * DAY}", f"--end={END}", f"--output-dir={data}", str(rules)]

@@ -51,7 +51,7 @@ def with_readable_queries(groups: list[Yaml]) -> Yaml:
 
 def recording_rules() -> str:
     said = "Recorded series for McpDeadlineHotHour and, if chosen there, for the dashboards.\nSee docs/dashboards.md."
-    return dumped(said, with_readable_queries([recording.half_hourly(), recording.cells()]))
+    return dumped(said, with_readable_queries([recording.hourly(), recording.cells()]))
 
 
 def alert_rules() -> str:

@@ -46,6 +46,9 @@ RECONNECT: Final = f'{REASON}!~"initial|additional"'
 """Hosts that open a session per call connect all day; only the other reasons say that something broke."""
 
 
+WHOLE: Final = f'{settings.HOURS_LABEL}="{settings.WHOLE_HOURS}"'
+
+
 @dataclass(frozen=True)
 class Scope:
     """The matchers that every selector of one place carries."""
@@ -113,12 +116,16 @@ def overflow(scope: Scope) -> str:
 
 
 # --- folding by hour and weekday ----------------------------------------------------------------------------------
-def hour_of_bucket(zone: str = "") -> str:
-    """One element, value 1, whose label `hour` names the hour in which the half hour that ends now began.
+def start_of(step: str, zone: str = "") -> str:
+    """When the time began that a step of a subquery ends, in the zone.
 
-    A subquery's step at 07:00 looks back on 06:30 to 07:00, so the plain `hour()` names one hour too late.
+    A step at 07:00 looks back on 06:30 to 07:00: the plain `hour()` would name one hour too late.
     """
-    moment = f"time() - {settings.BUCKET_SECONDS}" + (f" + 3600 * {zone}" if zone else "")
+    return f"time() - {settings.SECONDS[step]}" + (f" + 3600 * {zone}" if zone else "")
+
+
+def hour_of(moment: str) -> str:
+    """One element, value 1, whose label `hour` is the hour of the moment, 0 to 23."""
     return f'count_values("hour", hour(vector({moment})))'
 
 
@@ -127,34 +134,44 @@ def two_digits(vector: str) -> str:
     return f'label_replace({vector}, "hour", "0$1", "hour", "(.)")'
 
 
-def weekday_of_bucket(zone: str) -> str:
+def weekday_of(moment: str) -> str:
     """One element whose label `weekday` is 0 for Monday to 6 for Sunday."""
-    moment = f"time() - {settings.BUCKET_SECONDS} + 3600 * {zone}"
     return f'count_values("weekday", (day_of_week(vector({moment})) + 6) % 7)'
 
 
-def around_half_hours(vector: str) -> str:
-    """The vector in the last minutes of each half hour and the first one after it; nothing at other times."""
+def at_hours(vector: str) -> str:
+    """The vector in the last minutes of each hour and the first one after it; nothing at other times."""
     kept = settings.KEPT_BEFORE
-    return f"{vector} and on () ((minute() + {kept}) % {settings.BUCKET_SECONDS // 60} <= {kept})"
+    return f"{vector} and on () ((minute() + {kept}) % 60 <= {kept})"
 
 
-def kept_half_hours(selector: str, ago: int = 0) -> str:
-    """What was recorded around the end of the half hour that ended `ago` minutes before the subquery's step.
+def kept_hours(selector: str) -> str:
+    """What was recorded around the hour at which a subquery's step stands.
 
-    The window holds the samples of one end and the stale marker after them, and nothing lies between it and the next
+    The window holds the samples of one hour and the stale marker after them, and nothing lies between it and the next
     window. So Prometheus reads the series in one pass. Where a series goes on after a window, it looks for the next
     one in every block anew, at each step: that took four times as long.
     """
-    return f"last_over_time({selector}[5m] offset {ago - settings.KEPT_BEFORE}m)"
+    return f"last_over_time({selector}[5m] offset -{settings.KEPT_BEFORE}m)"
 
 
-def folded(half_hours: str, by: str, window: str, zone: str = "") -> str:
-    """Half-hourly increases, summed over the window by the hour (and weekday) in which they lie."""
-    product = f"({half_hours}) * on () group_left (hour) {hour_of_bucket(zone)}"
+def hours_of_zone() -> str:
+    """Matches the recorded hours that are hours of the chosen zone.
+
+    Zones that are half an hour off have a point in their number, and then a class of the number's characters matches
+    the point of `half.` and its opposite does not match that of `whole.`.
+    """
+    half, whole = settings.HALF_HOURS[:-1], settings.WHOLE_HOURS[:-1]
+    return f'{settings.HOURS_LABEL}=~"{half}[$tz]|{whole}[^$tz]"'
+
+
+def folded(increases: str, by: str, window: str, step: str, zone: str = "") -> str:
+    """Increases of each step, summed over the window by the hour (and weekday) in which the step's time began."""
+    began = start_of(step, zone)
+    product = f"({increases}) * on () group_left (hour) {hour_of(began)}"
     if "weekday" in by:
-        product = f"{product} * on () group_left (weekday) {weekday_of_bucket(zone)}"
-    return total(by, two_digits(f"sum_over_time(({product})[{window}:{settings.BUCKET}])"))
+        product = f"{product} * on () group_left (weekday) {weekday_of(began)}"
+    return total(by, two_digits(f"sum_over_time(({product})[{window}:{step}])"))
 
 
 def raw_calls(window: str, matcher: str, by: str) -> str:
@@ -162,9 +179,9 @@ def raw_calls(window: str, matcher: str, by: str) -> str:
     return increase(BOARD, catalogue.CALLS, window, matcher, f'{settings.RECORDED_LABEL}!~"$recorded"', by=by)
 
 
-def kept_calls(recorded: str) -> str:
-    """Half hours of the recorded series; nothing unless the variable says that they are to be read."""
-    return kept_half_hours(BOARD.recorded(recorded, f'{settings.RECORDED_LABEL}=~"$recorded"'))
+def kept_calls(recorded: str, hours: str) -> str:
+    """Hours of the recorded series; nothing unless the variable says that they are to be read."""
+    return kept_hours(BOARD.recorded(recorded, f'{settings.RECORDED_LABEL}=~"$recorded"', hours))
 
 
 def folded_calls(matcher: str, recorded: str, by: str, window: str) -> str:
@@ -173,10 +190,10 @@ def folded_calls(matcher: str, recorded: str, by: str, window: str) -> str:
     The choice stands outside of the subqueries: inside, both sides would be put together at each of their steps.
     """
     keys = CONNECTOR if CONNECTOR in by else ""
-    raw = folded(raw_calls(settings.BUCKET, matcher, keys), by, window, "$tz")
+    raw = folded(raw_calls(settings.BUCKET, matcher, keys), by, window, settings.BUCKET, "$tz")
+    kept = kept_calls(recorded, hours_of_zone())
     # One element for each connector already, so summing them up would only cost; without the connector it spares joins.
-    halves = kept_calls(recorded) if keys else total("", kept_calls(recorded))
-    return f"({raw} or {folded(halves, by, window, '$tz')})"
+    return f"({raw} or {folded(kept if keys else total('', kept), by, window, '1h', '$tz')})"
 
 
 def folded_share(by: str, window: str = "$__range", guard: str = "$min_calls") -> str:
@@ -188,7 +205,7 @@ def folded_share(by: str, window: str = "$__range", guard: str = "$min_calls") -
 
 def counted_calls(matcher: str, recorded: str, by: str = CONNECTOR, window: str = "$__range") -> str:
     """Calls over the range, from the side that the variable chooses."""
-    kept = total(by, f"sum_over_time({kept_calls(recorded)}[{window}:{settings.BUCKET}])")
+    kept = total(by, f"sum_over_time({kept_calls(recorded, WHOLE)}[{window}:1h])")
     return f"({raw_calls(window, matcher, by)} or {kept})"
 
 

@@ -26,6 +26,8 @@ MIN_CALLS_DEFAULT: Final = 20
 BUCKET: Final = "30m"
 BUCKET_SECONDS: Final = 1800
 """Hours are put together from halves: India is 5:30 off, and whole hours of UTC cannot be relabelled to that."""
+SECONDS: Final = {BUCKET: BUCKET_SECONDS, "1h": 3600}
+"""Of the steps in which increases are folded: half hours of raw series, hours of recorded ones."""
 ZONES: Final = (
     -10, -9, -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 8, 9, 9.5, 10, 10.5, 11,
     12, 13,
@@ -34,9 +36,9 @@ DEFAULT_RANGE: Final = "now-30d"
 
 # --- rules --------------------------------------------------------------------------------------------------------
 RECORDING_INTERVAL: Final = "1m"
-"""Three minutes at most, or a half hour may pass without a sample in the minutes that are kept."""
+"""Three minutes at most, or an hour may pass without a sample in the minutes that are kept."""
 KEPT_BEFORE: Final = 2
-"""Half hours' sums are kept in these last minutes and the first of the next half hour: two of three may be missed."""
+"""An hour's sums are kept in its last minutes, this many, and in the first of the next: two of three may be missed."""
 CELLS_INTERVAL: Final = "3m"
 HOT_WINDOW: Final = "14d"
 """Long enough for two of each weekday, short enough that a repaired cluster stops alerting within two weeks."""
@@ -56,10 +58,14 @@ STORM_SHARE_OF_CALLS: Final = 0.5
 ALWAYS_ON_POINTS: Final = 260
 """Of the 289 points of `[1d:5m]`: a job seen less than nine tenths of the day is no always-on job."""
 
-RECORDED_DEADLINES: Final = "job_connector:otel_mcp_deadlines:increase30m"
-RECORDED_ANSWERABLE: Final = "job_connector:otel_mcp_answerable:increase30m"
+RECORDED_DEADLINES: Final = "job_connector:otel_mcp_deadlines:increase1h"
+RECORDED_ANSWERABLE: Final = "job_connector:otel_mcp_answerable:increase1h"
 CELL_DEADLINES: Final = "job_connector_hour:otel_mcp_deadlines:sum14d"
 CELL_ANSWERABLE: Final = "job_connector_hour:otel_mcp_answerable:sum14d"
 CELL_FULLEST: Final = "job_connector_hour:otel_mcp_deadlines_per_hour:max14d"
 RECORDED_LABEL: Final = "recorded"
 """On every recorded series. Raw series lack it, so one variable can turn either side of an `or` off at no cost."""
+HOURS_LABEL: Final = "hours"
+WHOLE_HOURS: Final = "whole."
+HALF_HOURS: Final = "half."
+"""Recorded hours begin at 0 or at 30 minutes of UTC; the zone says which. `queries.hours_of_zone` needs the points."""

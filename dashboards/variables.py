@@ -86,7 +86,7 @@ def min_calls() -> Variable:
 def recorded() -> Variable:
     """`no` matches no series; `.*` matches the recorded ones and, as `!~`, shuts the raw ones out."""
     said = (
-        "Read the half hours that the recording rules keep: fast over days and weeks, blind to ranges shorter than a "
-        "half hour. The choice of instances then has no effect."
+        "Read the hours that the recording rules keep: fast over days and weeks, blind to ranges shorter than an "
+        "hour. The choice of instances then has no effect."
     )
     return choice("recorded", "Recorded series", said, {"off": "no", "on": ".*"}, "off")

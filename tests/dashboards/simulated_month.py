@@ -46,9 +46,9 @@ def prometheus_with_a_month(folder: Path) -> Iterator[Month]:
     blocks_from(backfill.write(simulation, folder / "openmetrics"), data)
     config = folder / "prometheus.yml"
     config.write_text("global: {}\n")
-    half_hours, cells = yaml.safe_load((build.BUILT / "rules" / "otel-mcp-recording.yml").read_text())["groups"]
+    hours, cells = yaml.safe_load((build.BUILT / "rules" / "otel-mcp-recording.yml").read_text())["groups"]
     recorded_since = simulation.end - RECORDED_DAYS * 86400 - 3600
-    for group, start in ((half_hours, recorded_since), (cells, simulation.end - 7200)):
+    for group, start in ((hours, recorded_since), (cells, simulation.end - 7200)):
         # Started anew each time: a running Prometheus looks for new blocks once a minute only.
         with running(config, data) as prometheus:
             record(prometheus, group, start, simulation.end, folder)

@@ -24,7 +24,7 @@ RECORDED = {
     settings.RECORDED_DEADLINES, settings.RECORDED_ANSWERABLE, settings.CELL_DEADLINES, settings.CELL_ANSWERABLE,
     settings.CELL_FULLEST,
 }  # fmt: skip
-OURS = {"job", "instance", "le", settings.RECORDED_LABEL, "hour", "weekday"}
+OURS = {"job", "instance", "le", settings.RECORDED_LABEL, settings.HOURS_LABEL, "hour", "weekday"}
 SDKS = {"otel_metric_overflow", "__name__"}
 
 
