@@ -101,8 +101,7 @@ class _Builder:
     def _connectors(self, tools: tuple[ToolRow, ...]) -> tuple[ConnectorRow, ...]:
         outcomes: dict[str, dict[str, int]] = {}
         for connector, outcome, number in self._log.rows(
-            "SELECT connector, outcome, sum(calls)::BIGINT FROM cube WHERE grouped = 'durations' "
-            "AND connector IS NOT NULL GROUP BY ALL ORDER BY ALL"
+            "SELECT connector, outcome, sum(calls)::BIGINT FROM durations GROUP BY ALL ORDER BY ALL"
         ):
             outcomes.setdefault(connector, {})[outcome] = number
         rows = []

@@ -141,7 +141,7 @@ def never_ended(log: CallLog) -> list[NeverEnded]:
             )
             SELECT connector, tool, count(*), coalesce(max(age), 0), count(*) FILTER (unlimited),
                    count(*) FILTER (retired)
-            FROM waiting ANTI JOIN (SELECT waited AS who FROM cube WHERE grouped = 'waited' AND calls > 0) USING (who)
+            FROM waiting ANTI JOIN ended USING (who)
             GROUP BY connector, tool ORDER BY count(*) DESC, connector, tool
         """)
     ]

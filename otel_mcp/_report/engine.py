@@ -35,7 +35,6 @@ class Lines:
 
     all: int
     ours: int
-    calls: int
     first: datetime | None
     last: datetime | None
     """When the first and the last call counted ended."""
@@ -84,7 +83,7 @@ class CallLog:
         return found
 
     def read(self) -> Lines:
-        """Make the tables `told` and `cube`; `Unreadable` if no line is ours."""
+        """Make the tables of `queries.TABLES`; `Unreadable` if no line is ours."""
         files = self._linked()
         try:
             self._count(files)
@@ -92,16 +91,23 @@ class CallLog:
             # A gzip cut short, or something that cannot be split into lines: keep what can be kept, the slow way.
             files = self._mended()
             self._count(files)
-        row = self.rows("SELECT lines, ours, calls, first, last, simulated FROM cube WHERE grouped = 'all'")[0]
-        lines = Lines(row[0], row[1], row[2], _utc(row[3]), _utc(row[4]), bool(row[5]))
+        row = self.rows("SELECT lines, ours, first, last, simulated FROM totals")[0]
+        lines = Lines(row[0], row[1], _utc(row[2]), _utc(row[3]), bool(row[4]))
         if not lines.ours:
             raise Unreadable(self._nothing(lines))
         return lines
 
     def _count(self, files: queries.Files) -> None:
-        self._db.execute(queries.told(files, *self._window))
-        self._db.execute(queries.WAITS)
-        self._db.execute(queries.cube(files, *self._window))
+        self._pass(files, queries.LONG)
+        soonest = self.rows(queries.SOONEST)[0][0]
+        if soonest < queries.LONG:
+            # A call reported as waiting after less than that may have ended as a plain call that was not kept.
+            self._pass(files, soonest)
+
+    def _pass(self, files: queries.Files, long: float) -> None:
+        self._db.execute(queries.counted(files, *self._window, long))
+        for table in queries.TABLES:
+            self._db.execute(table)
 
     def _nothing(self, lines: Lines) -> str:
         names = ", ".join(str(path) for path in self.sources.files[:3])

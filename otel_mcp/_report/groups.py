@@ -44,17 +44,14 @@ class Slots:
 
     def __init__(self, log: CallLog, tz: tzinfo) -> None:
         found = log.arrays("""
-            WITH names AS (SELECT DISTINCT connector FROM cube WHERE grouped = 'slots' AND connector IS NOT NULL),
+            WITH names AS (SELECT DISTINCT connector FROM slots),
             numbered AS (SELECT connector, row_number() OVER (ORDER BY connector) - 1 AS c FROM names),
-            pairs AS (SELECT DISTINCT connector, tool FROM cube WHERE grouped = 'slots' AND connector IS NOT NULL),
+            pairs AS (SELECT DISTINCT connector, tool FROM slots),
             tools AS (SELECT connector, tool, row_number() OVER (ORDER BY connector, tool) - 1 AS t FROM pairs)
             SELECT c, t, slot, calls, deadlines, calls - left_out AS base
-            FROM cube JOIN numbered USING (connector) JOIN tools USING (connector, tool)
-            WHERE grouped = 'slots'
+            FROM slots JOIN numbered USING (connector) JOIN tools USING (connector, tool)
         """)
-        self.pairs: list[tuple[str, str]] = log.rows(
-            "SELECT DISTINCT connector, tool FROM cube WHERE grouped = 'slots' AND connector IS NOT NULL ORDER BY ALL"
-        )
+        self.pairs: list[tuple[str, str]] = log.rows("SELECT DISTINCT connector, tool FROM slots ORDER BY ALL")
         self.connectors = sorted({connector for connector, _ in self.pairs}, key=lambda name: name.encode())
         self.connector, self.pair, self.slot, self.calls, self.deadlines, self.base = (
             np.asarray(found[name], dtype=np.int64) for name in ("c", "t", "slot", "calls", "deadlines", "base")
@@ -110,11 +107,12 @@ class Bands:
     table: Table
 
 
-def bands(log: CallLog, grouped: str, column: str, measure: str, labels: tuple[str, ...]) -> Iterator[Bands]:
-    """A grouping of the cube by connector, UTC day and band, connector by connector."""
+def bands(log: CallLog, column: str, measure: str, labels: tuple[str, ...]) -> Iterator[Bands]:
+    """Calls by UTC day and band, connector by connector."""
+    sums = "sum(calls)::BIGINT, sum(calls - left_out)::BIGINT, sum(deadlines)::BIGINT"
     rows = log.rows(
-        f"SELECT connector, utc_day, CAST({column} AS INT), calls, calls - left_out, deadlines FROM cube "  # noqa: S608
-        f"WHERE grouped = '{grouped}' AND connector IS NOT NULL AND {column} IS NOT NULL ORDER BY ALL"
+        f"SELECT connector, utc_day, CAST({column} AS INT) AS band, {sums} FROM bands "  # noqa: S608
+        f"WHERE {column} IS NOT NULL GROUP BY connector, utc_day, band ORDER BY ALL"
     )
     for connector in sorted({row[0] for row in rows}):
         own = [row for row in rows if row[0] == connector]
@@ -140,23 +138,22 @@ def span(seconds: float) -> str:
 
 
 def ages(log: CallLog) -> list[Bands]:
-    return list(bands(log, "ages", "age_band", "the session's age", _labels(AGES)))
+    return list(bands(log, "age_band", "the session's age", _labels(AGES)))
 
 
 def idles(log: CallLog) -> list[Bands]:
-    return list(bands(log, "idles", "idle_band", "its idle time before the call", _labels(IDLES)))
+    return list(bands(log, "idle_band", "its idle time before the call", _labels(IDLES)))
 
 
 def overlaps(log: CallLog) -> list[Bands]:
-    return list(bands(log, "overlaps", "overlap", "keepalive", ("no probe open", "a probe open")))
+    return list(bands(log, "overlap", "keepalive", ("no probe open", "a probe open")))
 
 
 def durations(log: CallLog) -> dict[tuple[str, str, float | None], list[tuple[float, int]]]:
     """Of calls that ended `ok`, by connector, tool and limit: (seconds, number), shortest first."""
     found: dict[tuple[str, str, float | None], list[tuple[float, int]]] = {}
     for connector, tool, limit, step, calls in log.rows(
-        "SELECT connector, tool, \"limit\", step, calls FROM cube WHERE grouped = 'durations' AND outcome = 'ok' "
-        "AND connector IS NOT NULL ORDER BY step"
+        "SELECT connector, tool, \"limit\", step, calls FROM durations WHERE outcome = 'ok' ORDER BY step"
     ):
         found.setdefault((connector, tool, limit), []).append((2.0 ** (step / STEPS), calls))
     return found
