@@ -1,6 +1,6 @@
 """How often the report finds what is there, and how often it claims what is not.
 
-    python benchmarks/report_truth.py [--logs 200] [--seed 1]
+    python benchmarks/report_truth.py [--logs 200] [--seed 1] [--processes 2]
 
 Writes simulated logs, half of them with planted clusters of several sizes and half without any, reads each the way
 `otel-mcp report` does, and prints a table: power for each planted cluster, and the share of logs without clusters in
@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
+import os
 import random
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -98,45 +100,70 @@ def read(scenario: Scenario, seed: int, folder: Path) -> Report:
     return report_for([path], tz=ZONE)
 
 
+@dataclass(frozen=True)
+class Pair:
+    """What was claimed in a log without clusters, and in one with a cluster."""
+
+    number: int
+    false: list[str]
+    planted: str
+    found: bool
+    stray: list[str]
+    """Claims about other connectors than the planted one."""
+
+
+def pair(task: tuple[int, int]) -> Pair:
+    seed, number = task
+    lots = random.Random(seed * 1_000_003 + number)
+    plant = PLANTS[number % len(PLANTS)]
+    with tempfile.TemporaryDirectory() as folder:
+        nothing = Scenario(CONNECTORS, outages=outages(lots))
+        claims = [f for f in read(nothing, lots.getrandbits(32), Path(folder)).findings if f.kind in CLAIMS]
+        scenario = Scenario(CONNECTORS, (plant.cluster,), outages(lots))
+        report = read(scenario, lots.getrandbits(32), Path(folder))
+    stray = [
+        f
+        for f in report.findings
+        if f.kind in CLAIMS and not plant.is_told_by(f) and f.connector != plant.cluster.connector
+    ]
+    return Pair(number, _sentences(claims), plant.name, plant.found_in(report), _sentences(stray))
+
+
+def _sentences(findings: list[Finding]) -> list[str]:
+    return [finding.sentence for finding in findings]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--logs", type=int, default=200, help="logs of each half")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further log after that")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, help="write the numbers as JSON")
     arguments = parser.parse_args()
-    begun = time.monotonic()
-    planted, found, stray, false, done = Counter[str](), Counter[str](), 0, [], 0
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(arguments.logs):
-            if time.monotonic() - begun > arguments.seconds:
-                break
-            done += 1
-            lots = random.Random(arguments.seed * 1_000_003 + number)
-            nothing = Scenario(CONNECTORS, outages=outages(lots))
-            claims = [f for f in read(nothing, lots.getrandbits(32), Path(folder)).findings if f.kind in CLAIMS]
-            if claims:
-                false.append((number, [claim.sentence for claim in claims]))
-            plant = PLANTS[number % len(PLANTS)]
-            scenario = Scenario(CONNECTORS, (plant.cluster,), outages(lots))
-            report = read(scenario, lots.getrandbits(32), Path(folder))
-            planted[plant.name] += 1
-            found[plant.name] += plant.found_in(report)
-            stray += any(
-                f.kind in CLAIMS and not plant.is_told_by(f) and f.connector != plant.cluster.connector
-                for f in report.findings
-            )
+    begun, pairs = time.monotonic(), []
+    tasks = [(arguments.seed, number) for number in range(arguments.logs)]
+    # Fresh processes: the engine's threads do not survive a fork.
+    with multiprocessing.get_context("spawn").Pool(arguments.processes) as pool:
+        for done in pool.imap_unordered(pair, tasks):
+            pairs.append(done)
+            if arguments.out:
+                arguments.out.write_text(json.dumps([asdict(each) for each in pairs]))
+    show(sorted(pairs, key=lambda each: each.number))
+    print(f"Seconds: {time.monotonic() - begun:.0f}")
+
+
+def show(pairs: list[Pair]) -> None:
+    planted = Counter(each.planted for each in pairs)
+    found = Counter(each.planted for each in pairs if each.found)
+    false, stray = [each for each in pairs if each.false], [each for each in pairs if each.stray]
     print(f"| planted, base share 1 %, {DAYS} days | logs | found |\n|---|---|---|")
     for plant in PLANTS:
         if planted[plant.name]:
             print(f"| {plant.name} | {planted[plant.name]} | {found[plant.name] / planted[plant.name]:.0%} |")
-    print(f"\nWithout clusters: {done} logs, {len(false)} with a claim ({len(false) / done:.1%}).")
-    print(f"With a cluster: {done} logs, {stray} with a claim about another connector.")
-    for number, sentences in false:
-        print(f"  log {number}: {sentences}")
-    print(f"Seconds: {time.monotonic() - begun:.0f}")
-    if arguments.out:
-        arguments.out.write_text(json.dumps({"planted": planted, "found": found, "false": len(false), "logs": done}))
+    print(f"\nWithout clusters: {len(pairs)} logs, {len(false)} with a claim ({len(false) / len(pairs):.1%}).")
+    print(f"With a cluster: {len(pairs)} logs, {len(stray)} with a claim about another connector.")
+    for each in (*false, *stray):
+        print(f"  log {each.number}: {[*each.false, *each.stray]}")
 
 
 if __name__ == "__main__":
