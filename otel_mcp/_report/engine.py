@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import gzip
 import tempfile
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Any, Final
 
 import duckdb
 
-from otel_mcp._report import queries
+from otel_mcp._report import files, queries
 from otel_mcp._report.errors import Unreadable
 from otel_mcp._report.files import Sources
 
@@ -84,28 +86,38 @@ class CallLog:
 
     def read(self) -> Lines:
         """Make the tables of `queries.TABLES`; `Unreadable` if no line is ours."""
-        files = self._linked()
-        try:
-            self._count(files)
-        except duckdb.Error:
-            # A gzip cut short, or something that cannot be split into lines: keep what can be kept, the slow way.
-            files = self._mended()
-            self._count(files)
+        stop = threading.Event()
+        # Beside the engine, which unpacks a file on one core: the other one is free for that.
+        with ThreadPoolExecutor(1) as beside:
+            looks = [beside.submit(files.damage, path, stop) for path in self.sources.gzip]
+            try:
+                self._count_all()
+            except BaseException:
+                stop.set()
+                raise
+            self.sources.complaints += [sentence for look in looks if (sentence := look.result())]
         row = self.rows("SELECT lines, ours, first, last, simulated FROM totals")[0]
         lines = Lines(row[0], row[1], _utc(row[2]), _utc(row[3]), bool(row[4]))
         if not lines.ours:
-            raise Unreadable(self._nothing(lines))
+            raise Unreadable("; ".join([*self.sources.complaints, self._nothing(lines)]))
         return lines
 
-    def _count(self, files: queries.Files) -> None:
-        self._pass(files, queries.LONG)
+    def _count_all(self) -> None:
+        try:
+            self._count(self._linked())
+        except duckdb.Error:
+            # A gzip cut short, or something that cannot be split into lines: keep what can be kept, the slow way.
+            self._count(self._mended())
+
+    def _count(self, paths: queries.Files) -> None:
+        self._pass(paths, queries.LONG)
         soonest = self.rows(queries.SOONEST)[0][0]
         if soonest < queries.LONG:
             # A call reported as waiting after less than that may have ended as a plain call that was not kept.
-            self._pass(files, soonest)
+            self._pass(paths, soonest)
 
-    def _pass(self, files: queries.Files, long: float) -> None:
-        self._db.execute(queries.counted(files, *self._window, long))
+    def _pass(self, paths: queries.Files, long: float) -> None:
+        self._db.execute(queries.counted(paths, *self._window, long))
         for table in queries.TABLES:
             self._db.execute(table)
 
@@ -143,8 +155,9 @@ class CallLog:
                     while len(line) == queries.MAX_LINE and not line.endswith(b"\n"):
                         line = file.readline(queries.MAX_LINE)
                     yield line if whole and _is_text(line) else _FOREIGN
-            except (EOFError, OSError) as error:
-                self.sources.complaints.append(f"{path}: read in part: {str(error).lower() or type(error).__name__}")
+            except files.GZIP_ERRORS as error:
+                if path in self.sources.plain:
+                    self.sources.complaints.append(f"{path}: read in part: {str(error).lower()}")
 
 
 def _utc(seconds: float | None) -> datetime | None:
