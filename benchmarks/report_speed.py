@@ -1,9 +1,10 @@
 """How long a report takes, and how much memory, beside the same counting in plain Python.
 
-    python benchmarks/report_speed.py [--lines 10000000] [--keep FILE]
+    python benchmarks/report_speed.py [--lines 10000000] [--keep FILE] [--readers report engine plain]
 
 The log is a simulated one of the wanted size, written first (or kept in FILE and used again). Each reader runs in a
-process of its own; plain Python only counts calls and deadlines by connector, tool and hour.
+process of its own. `engine` is what the engine needs to parse the fields of all lines, with nothing done to them: the
+report cannot be faster. `plain` is plain Python, and only counts calls and deadlines by connector, tool and hour.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 
 from otel_mcp._report.simulate import TYPICAL, write_history
@@ -22,6 +25,14 @@ REPORT = """
 import sys
 from otel_mcp._report.build import report_for
 print(report_for([sys.argv[1]]).total.calls)
+"""
+ENGINE = """
+import sys
+from otel_mcp._report import files, queries
+from otel_mcp._report.engine import CallLog
+with CallLog(files.find([sys.argv[1]])) as log:
+    seen = ", ".join(f'count("{name}")' for name in queries.COLUMNS)
+    print(log.rows(f"SELECT count(*), {seen} FROM ({queries.lines({'uncompressed': [sys.argv[1]]})})")[0][0])
 """
 PLAIN = """
 import collections, datetime, json, sys
@@ -44,8 +55,15 @@ print(time.monotonic() - begun, used.ru_utime + used.ru_stime, used.ru_maxrss //
 """
 
 
+READERS = {
+    "report": ("otel-mcp report", REPORT),
+    "engine": ("the engine, fields of all lines", ENGINE),
+    "plain": ("plain Python, hours only", PLAIN),
+}
+
+
 def measure(program: str, path: Path) -> str:
-    """Calls counted, seconds, processor seconds and MB of one run."""
+    """Calls (or lines) counted, seconds, processor seconds and MB of one run."""
     command = [sys.executable, "-c", MEASURED, sys.executable, "-c", program, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     calls, numbers = done.stdout.split("\n")[:2]
@@ -68,16 +86,19 @@ def write(path: Path, lines: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=10_000_000)
-    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--keep", type=Path, metavar="FILE")
+    parser.add_argument("--readers", nargs="+", choices=READERS, default=list(READERS))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = arguments.keep or Path(folder) / "calls.jsonl"
         if not path.exists():
             write(path, arguments.lines)
-        print(json.dumps({"cores": os.cpu_count(), "bytes": path.stat().st_size, "load": os.getloadavg()[0]}))
-        print("| reader | calls | seconds | processor seconds | MB |\n|---|---|---|---|---|")
-        print(f"| otel-mcp report | {measure(REPORT, path)} |", flush=True)
-        print(f"| plain Python, hours only | {measure(PLAIN, path)} |")
+        versions = {"python": platform.python_version(), "duckdb": version("duckdb")}
+        print(json.dumps({"cores": os.cpu_count(), "bytes": path.stat().st_size, **versions}))
+        print("| reader | counted | seconds | processor seconds | MB | load before |\n|---|---|---|---|---|---|")
+        for name, program in map(READERS.__getitem__, arguments.readers):
+            load = os.getloadavg()[0]
+            print(f"| {name} | {measure(program, path)} | {load:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ LONG: Final = 5.0
 """Seconds. Plain calls that took this long are kept by their identity: one of them may have been reported as waiting
 before it ended. The first report comes after 30 s by default."""
 
-_COLUMNS: Final = {
+COLUMNS: Final = {
     "event": "VARCHAR", "time": "TIMESTAMPTZ", "instance": "VARCHAR", "pid": "BIGINT", "id": "VARCHAR",
     "connector": "VARCHAR", "tool": "VARCHAR", "method": "VARCHAR", "outcome": "VARCHAR", "elapsed": "DOUBLE",
     "limit": "DOUBLE", "limit_source": "VARCHAR", "phase": "VARCHAR", "lock_holder": "VARCHAR",
@@ -36,7 +36,7 @@ _COLUMNS: Final = {
 }  # fmt: skip
 _KEPT: Final = (
     "event", "connector", "tool", "outcome", "elapsed", "limit", "limit_source", "phase", "lock_holder",
-    "retry_unsafe", "error_type", "age", "delay", "retired", "who", "slot",
+    "retry_unsafe", "error_type", "age", "delay", "retired", "slot",
 )  # fmt: skip
 
 # Numbers a foreign writer may have put there must not overflow the engine's dates.
@@ -64,8 +64,9 @@ Files = Mapping[str, Sequence[str]]
 """Compression → paths."""
 
 
-def _lines(files: Files) -> str:
-    columns = ", ".join(f"\"{name}\": '{kind}'" for name, kind in _COLUMNS.items())
+def lines(files: Files) -> str:
+    """The lines with their fields; a line that is no JSON object has only NULLs."""
+    columns = ", ".join(f"\"{name}\": '{kind}'" for name, kind in COLUMNS.items())
     return " UNION ALL ".join(
         f"SELECT * FROM read_json([{', '.join(map(_text, paths))}], compression='{packing}', ignore_errors=true,"
         f" format='newline_delimited', maximum_object_size={MAX_LINE}, columns={{{columns}}})"
@@ -94,17 +95,17 @@ def counted(files: Files, since: datetime | None, until: datetime | None, long: 
     The grouping `kept` is how single lines come out of the same pass: plain calls have nothing to keep and fall into
     one row, and the engine moves to the disk what does not fit into memory, as with any grouping.
     """
-    kept = ", ".join(f'"{name}": "{name}"' for name in _KEPT)
+    kept = ", ".join(f'"{name}": "{name}"' for name in _KEPT) + f", who: {_WHO}"
     return f"""
         CREATE OR REPLACE TEMP TABLE counted AS
         WITH lines AS (
             SELECT * REPLACE (coalesce(connector, '{UNKNOWN}') AS connector, coalesce(tool, method, '') AS tool),
                    {_ENDED} AS ended
-            FROM ({_lines(files)})
+            FROM ({lines(files)})
         ), judged AS (
             SELECT *, {_window(since, until)} AS inside, ended // {SLOT * 1000} AS slot, {_KIND} AS kind FROM lines
         ), sorted AS (
-            SELECT *, kind >= {_OK} AS is_call, {_WHO} AS who, {_TOLD} AS is_told FROM judged
+            SELECT *, kind >= {_OK} AS is_call, {_TOLD} AS is_told FROM judged
         ), shaped AS (
             SELECT kind, ended, simulated,
                    CASE WHEN is_call THEN connector END AS connector, CASE WHEN is_call THEN tool END AS tool,
@@ -114,7 +115,7 @@ def counted(files: Files, since: datetime | None, until: datetime | None, long: 
                    CASE WHEN elapsed BETWEEN 1e-6 AND 1e9 THEN round(log2(elapsed) * {STEPS})
                         ELSE -999 END::SMALLINT AS step,
                    CASE WHEN is_told THEN {{{kept}}} END AS told,
-                   CASE WHEN is_call AND NOT is_told AND coalesce(elapsed >= {long}, true) THEN who END AS long
+                   CASE WHEN is_call AND NOT is_told AND coalesce(elapsed >= {long}, true) THEN {_WHO} END AS long
             FROM sorted
         )
         SELECT
