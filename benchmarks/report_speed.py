@@ -48,10 +48,15 @@ print(sum(cells.values()))
 """
 MEASURED = """
 import resource, subprocess, sys, time
-begun = time.monotonic()
+import psutil
+def busy():
+    times = psutil.cpu_times()
+    return times.user + times.nice + times.system
+begun, before = time.monotonic(), busy()
 subprocess.run(sys.argv[1:], check=True)
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(time.monotonic() - begun, used.ru_utime + used.ru_stime, used.ru_maxrss // 1024)
+used, seconds = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - begun
+own = used.ru_utime + used.ru_stime
+print(seconds, own, used.ru_maxrss // 1024, max(0.0, busy() - before - own) / seconds)
 """
 
 
@@ -63,12 +68,12 @@ READERS = {
 
 
 def measure(program: str, path: Path) -> str:
-    """Calls (or lines) counted, seconds, processor seconds and MB of one run."""
+    """Calls (or lines) counted, seconds, processor seconds, MB, and cores that others kept busy during one run."""
     command = [sys.executable, "-c", MEASURED, sys.executable, "-c", program, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     calls, numbers = done.stdout.split("\n")[:2]
-    seconds, processor, memory = map(float, numbers.split())
-    return f"{int(calls):,} | {seconds:.1f} | {processor:.1f} | {memory:.0f}"
+    seconds, processor, memory, others = map(float, numbers.split())
+    return f"{int(calls):,} | {seconds:.1f} | {processor:.1f} | {memory:.0f} | {others:.1f}"
 
 
 def write(path: Path, lines: int) -> None:
@@ -95,10 +100,10 @@ def main() -> None:
             write(path, arguments.lines)
         versions = {"python": platform.python_version(), "duckdb": version("duckdb")}
         print(json.dumps({"cores": os.cpu_count(), "bytes": path.stat().st_size, **versions}))
-        print("| reader | counted | seconds | processor seconds | MB | load before |\n|---|---|---|---|---|---|")
+        print("| reader | counted | seconds | processor seconds | MB | cores busy with other work |")
+        print("|---|---|---|---|---|---|")
         for name, program in map(READERS.__getitem__, arguments.readers):
-            load = os.getloadavg()[0]
-            print(f"| {name} | {measure(program, path)} | {load:.1f} |", flush=True)
+            print(f"| {name} | {measure(program, path)} |", flush=True)
 
 
 if __name__ == "__main__":
