@@ -25,8 +25,10 @@ from otel_mcp._report.files import Sources
 
 MEMORY: Final = "600MB"
 """For the engine; beyond it, it spills to a temporary folder. With Python and scipy a report stays below 1 GB."""
-_FOREIGN: Final = b"(too long, or not UTF-8)"
+_FOREIGN: Final = b"(too long, not UTF-8, or torn)"
 """Stands in for a line that the engine shall not see, and is counted as skipped."""
+_LOSES_LINES: Final = int(duckdb.__version__.split(".")[0]) < 2
+"""Before DuckDB 2.0 (Python 3.10 gets an older one) a line torn after a colon or a bracket takes the next one along."""
 MAX_THREADS: Final = 8
 """Each has its own read buffers and its own part of every grouping."""
 
@@ -105,8 +107,12 @@ class CallLog:
     def _count_all(self) -> None:
         try:
             self._count(self._linked())
+            again: bool = _LOSES_LINES and self.rows("SELECT lines > ours FROM totals")[0][0]
         except duckdb.Error:
-            # A gzip cut short, or something that cannot be split into lines: keep what can be kept, the slow way.
+            # A gzip cut short, or something that cannot be split into lines.
+            again = True
+        if again:
+            # Keep what can be kept, the slow way.
             self._count(self._mended())
 
     def _count(self, paths: queries.Files) -> None:
@@ -154,7 +160,7 @@ class CallLog:
                     whole = len(line) < queries.MAX_LINE
                     while len(line) == queries.MAX_LINE and not line.endswith(b"\n"):
                         line = file.readline(queries.MAX_LINE)
-                    yield line if whole and _is_text(line) else _FOREIGN
+                    yield line if whole and _may_be_object(line) else _FOREIGN
             except files.GZIP_ERRORS as error:
                 if path in self.sources.plain:
                     self.sources.complaints.append(f"{path}: read in part: {str(error).lower()}")
@@ -164,8 +170,9 @@ def _utc(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
 
 
-def _is_text(line: bytes) -> bool:
+def _may_be_object(line: bytes) -> bool:
     try:
-        return "\0" not in line.decode()
+        text = line.decode().strip(" \t\r\n")
+        return "\0" not in text and text[-1:] in ("", "}")
     except UnicodeDecodeError:
         return False

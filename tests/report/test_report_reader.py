@@ -32,6 +32,12 @@ def test_torn_and_foreign_lines_are_skipped_and_counted(tmp_path: Path) -> None:
     assert (report.total.calls, report.skipped_lines) == (2, len(foreign))
 
 
+@pytest.mark.parametrize("torn", ['{"event":', '{"event":"call","elapsed": ', '{"attempt_outcomes":["ok",', "["])
+def test_a_line_torn_where_a_value_follows_costs_itself_and_no_other(tmp_path: Path, torn: str) -> None:
+    report = report_of(tmp_path, [call(), torn, call(), "", torn, torn, call()])
+    assert (report.total.calls, report.skipped_lines) == (3, 3)
+
+
 def test_a_last_line_without_its_end_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     path.write_text(json.dumps(call()) + "\n" + json.dumps(call())[:200])
