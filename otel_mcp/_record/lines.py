@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from typing import Any, Final
@@ -16,6 +17,7 @@ Fields = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 _ELLIPSIS: Final = "…"
 _SHORTEST_TEXT: Final = 24
 """Characters below which a text is no longer shortened: an id or an outcome has to stay readable."""
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _DIGITS: Final = 6
 """Microseconds: finer digits of a duration are noise and cost bytes."""
 
@@ -68,8 +70,12 @@ def _plain(value: object) -> object:
 
 def _dump(record: Mapping[str, object]) -> bytes:
     text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-    # A lone surrogate (a tool name from a broken peer) becomes its \\udXXX escape, which is JSON too.
-    return text.encode("utf-8", "backslashreplace") + b"\n"
+    try:
+        return text.encode() + b"\n"
+    except UnicodeEncodeError:
+        # A broken peer's name, or a byte in a path. JSON's own escape for it would make readers refuse the whole line,
+        # so what stands there is the text of the escape, as in labels.
+        return _LONE_SURROGATE.sub(lambda found: f"\\\\u{ord(found[0]):04x}", text).encode() + b"\n"
 
 
 def _fit(record: dict[str, object]) -> bytes:
