@@ -36,8 +36,8 @@ faults:  ## each fault of docs/faults.md, without us and with us; writes the tab
 soak:  ## ten minutes of faults, cancellations and teardowns: SOAK_SECONDS=120 in each environment of `test`; one: ONLY=py3.13-mcp2.3
 	SOAK_SECONDS=$(or $(SOAK_SECONDS),120) $(MATRIX) $(if $(ONLY),--only $(ONLY)) -- tests/stress tests/faults
 
-bench:  ## every benchmark beside its peers, into docs/performance.md; one, printed: ONLY=cost; LONG=1: a million calls
-	PYTHONPATH=tests $(PYTHON) benchmarks $(ONLY) $(if $(LONG),--long) $(if $(QUICK),--quick)
+bench:  ## every benchmark, into docs/performance.md; one, printed: ONLY=cost, or put there: WRITE=1; LONG=1: a million calls
+	PYTHONPATH=tests $(PYTHON) benchmarks $(ONLY) $(if $(LONG),--long) $(if $(QUICK),--quick) $(if $(WRITE),--write)
 
 test-coexistence:  ## beside other instrumentors, each in its own environment; one: PEER=logfire
 	PYTHONPATH=tests $(PYTHON) -m coexistence $(PEER) $(if $(PYTEST),--pytest="$(PYTEST)")

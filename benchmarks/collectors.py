@@ -2,9 +2,10 @@
 
 Each program makes calls in memory and sends traces, metrics and logs over HTTP: to a port where nobody listens, to a
 collector that answers after two seconds, to one that takes connections and never answers, to a healthy one. Beside them
-runs one without any exporter but with our telemetry. Spans are sent every 100 ms and metrics every 500 ms here (the
-defaults are 5 s and 60 s), so that many exports fall into the calls of each round. The figures are the lower quartiles
-of the rounds: what an exporter adds is in every round, what else goes on in the machine comes and goes.
+runs one that makes the same telemetry and sends nothing before its end. Spans are sent every 100 ms and metrics every
+500 ms here (the defaults are 5 s and 60 s), so that many exports fall into the calls of each round. The figures are the
+lower quartiles of the rounds: what an exporter adds is in every round, what else goes on in the machine comes and goes.
+Two more rows have the default intervals: that is what a program gets which sets nothing but the endpoint.
 """
 
 from __future__ import annotations
@@ -23,6 +24,13 @@ from turns import Command, Subject, lower_quartile, progress, subjects
 CALLS = 1000
 SLOW = 2.0
 """Seconds that the slow collector takes for an answer."""
+_NEVER = {
+    **dict.fromkeys(("OTEL_BSP_SCHEDULE_DELAY", "OTEL_BLRP_SCHEDULE_DELAY", "OTEL_METRIC_EXPORT_INTERVAL"), "3600000"),
+    **dict.fromkeys(("OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BLRP_MAX_QUEUE_SIZE"), "1000000"),
+    **dict.fromkeys(("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE"), "1000000"),
+}
+_UNSENT = "made, not sent"
+_ILL = ("dead (port closed)", "black hole")
 _OFTEN = {"OTEL_BSP_SCHEDULE_DELAY": "100", "OTEL_BLRP_SCHEDULE_DELAY": "100", "OTEL_METRIC_EXPORT_INTERVAL": "500"}
 
 
@@ -42,7 +50,7 @@ def tables(bench: Bench) -> Iterator[str]:
         progress()
         exits = {name: _exit(subject) for name, subject in ready.items()}
     marks = {name: [lower_quartile(list(column)) for column in zip(*its, strict=True)] for name, its in seen.items()}
-    plain = marks["no telemetry sent"]
+    plain = marks[_UNSENT]
     rows = [
         (name, *(f"{mark:.0f}" for mark in its), *_added(its, plain, name), f"{exits[name]:.2f}")
         for name, its in marks.items()
@@ -70,13 +78,15 @@ def _exit(subject: Subject) -> float:
 def _commands(bench: Bench, endpoints: dict[str, str]) -> dict[str, Command]:
     port = {"OTEL_EXPORTER_PROMETHEUS_PORT": "0"}
     chosen = list(endpoints.items())[: bench.choose(len(endpoints), 2)]
-    return {
-        "no telemetry sent": bench.command("collected.py", **port),
-        **{
-            name: bench.command("collected.py", **port, **_OFTEN, OTEL_EXPORTER_OTLP_ENDPOINT=endpoint)
-            for name, endpoint in chosen
-        },
-    }
+    commands = {}
+    for name, endpoint in chosen:
+        to = {**port, "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
+        if not commands:
+            commands[_UNSENT] = bench.command("collected.py", **to, **_NEVER)
+        commands[name] = bench.command("collected.py", **to, **_OFTEN)
+        if name in _ILL:
+            commands[f"{name}, default intervals"] = bench.command("collected.py", **to)
+    return commands
 
 
 @contextlib.contextmanager

@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -39,8 +39,9 @@ SECTIONS: dict[str, tuple[str, ModuleType]] = {
 _HEAD = """# Performance
 
 `make bench` writes this page. It makes its environments below `.envs`, runs everything below one after the other, and
-takes about ten minutes once they stand. Below each heading stands the command that prints that part alone. Every figure
-is compared with another one of the same run: take the ratios and not the microseconds to another machine.
+takes about twenty minutes once they stand, half an hour with `LONG=1`. Below each heading stands the command that
+prints that part alone; with `WRITE=1` it takes its place here. Every figure is compared with another one of the same
+run: take the ratios and not the microseconds to another machine.
 """
 _PACKAGES = ("mcp", "opentelemetry-sdk", "opentelemetry-exporter-prometheus", "prometheus_client", "pydantic", "wrapt")
 _VERSIONS = f"""
@@ -55,30 +56,34 @@ def section(name: str, bench: Bench) -> str:
     """One benchmark, run now."""
     heading, module = SECTIONS[name]
     print(f"== {name}", file=sys.stderr, flush=True)
+    when = f"{datetime.date.today().isoformat()}, the machine's load was {os.getloadavg()[0]:.1f} before it."
     tables: Callable[[Bench], Iterator[str]] = module.tables
     long = " LONG=1" if bench.long and name == "memory" else ""
     command = f"```sh\nmake bench ONLY={name}{long}\n```"
-    return "\n\n".join([f"## {heading}", (module.__doc__ or "").strip(), command, *tables(bench)]) + "\n"
+    return "\n\n".join([f"## {heading}", (module.__doc__ or "").strip(), command, when, *tables(bench)]) + "\n"
 
 
-def write(bench: Bench, path: Path = PAGE) -> None:
-    """All of them, run now, as a page."""
-    began, load = time.monotonic(), os.getloadavg()[0]
+def write(bench: Bench, names: Collection[str] = (), path: Path = PAGE) -> None:
+    """The page with these parts, or with all of them, run now; the others stay as they stand there."""
+    standing = _standing(path.read_text(encoding="utf-8")) if names else {}
     about = _about(bench)
-    sections = [section(name, bench) for name in SECTIONS]
-    minutes = (time.monotonic() - began) / 60
-    run = f"The machine's load was {load:.1f} when it began; it took {minutes:.0f} minutes.\n"
+    sections = [
+        standing[SECTIONS[name][0]] if names and name not in names else section(name, bench) for name in SECTIONS
+    ]
     notes = _NOTES.read_text(encoding="utf-8")
-    path.write_text("\n".join([_HEAD, about, run, *sections, notes]), encoding="utf-8")
+    path.write_text("\n".join([_HEAD, about, *sections, notes]), encoding="utf-8")
     print(f"written: {path}", file=sys.stderr)
+
+
+def _standing(page: str) -> dict[str, str]:
+    """The parts of the page as it is, by their headings."""
+    _, *parts = re.split(r"^(?=## )", page, flags=re.MULTILINE)
+    return {part.partition("\n")[0].removeprefix("## "): part.rstrip("\n") + "\n" for part in parts}
 
 
 def _about(bench: Bench) -> str:
     """The machine and the versions."""
-    lines = [
-        f"{datetime.date.today().isoformat()}: {_processor()}, {os.cpu_count()} cores, {platform.system()}, "
-        f"Python {_printed(bench, _PYTHON)}."
-    ]
+    lines = [f"{_processor()}, {os.cpu_count()} cores, {platform.system()}, Python {_printed(bench, _PYTHON)}."]
     lines += [f"- {_printed(bench, _VERSIONS, sdk)}" for sdk in bench.environments.sdks]
     return "\n".join([lines[0], "", *lines[1:], ""])
 
