@@ -103,7 +103,8 @@ def test_the_thread_ends_and_the_next_points_get_another(points: Gathered, taken
         taken.inside.clear()
         add(points, range(gathered._ENOUGH))
         assert taken.inside.wait(10)
-        (thread,) = [thread for thread in threading.enumerate() if thread.name == THREAD]
+        thread = points._thread
+        assert thread is not None
         points.stop()
         thread.join(10)
         assert not thread.is_alive()
