@@ -18,7 +18,7 @@ from turns import Command, go_round, lower_quartile, subjects
 
 KINDS = ("metrics", "spans", "both")
 TRANSPORTS = {"memory": "in memory", "stdio": "over stdio"}
-_GENERATIONS = 5
+_GENERATIONS = 3
 """Where the system happens to put a process makes it faster or slower for its life, so each way has several; their
 median counts."""
 _BOTH = {"openlit"}
@@ -38,7 +38,7 @@ def _table(bench: Bench, sdk: str, transport: str) -> str:
     processes: dict[str, list[float]] = {}
     for _ in range(bench.choose(_GENERATIONS, 1)):
         with subjects(commands) as (ready, failed):
-            go_round(ready, bench.choose(12, 3), bench.choose(50, 5), bench.choose(300, 5))
+            go_round(ready, bench.choose(10, 3), bench.choose(50, 5), bench.choose(300, 5))
             for name, subject in ready.items():
                 loops.setdefault(name, []).append(subject.cost)
                 processes.setdefault(name, []).append(lower_quartile(subject.turns_of_all_threads))

@@ -39,7 +39,7 @@ SECTIONS: dict[str, tuple[str, ModuleType]] = {
 _HEAD = """# Performance
 
 `make bench` writes this page. It makes its environments below `.envs`, runs everything below one after the other, and
-takes about twenty minutes once they stand, half an hour with `LONG=1`. Below each heading stands the command that
+takes about half an hour once they stand, ten minutes more with `LONG=1`. Below each heading stands the command that
 prints that part alone; with `WRITE=1` it takes its place here. Every figure is compared with another one of the same
 run: take the ratios and not the microseconds to another machine.
 """
