@@ -28,8 +28,6 @@ from harness.sessions import call_tool, client_session, text
 
 Scene = Callable[["Way"], Awaitable[None]]
 SCENES: dict[str, Scene] = {}
-ENOUGH = 40
-"""Calls after which whoever watches has started every thread that it starts for calls."""
 
 
 def scene(function: Scene) -> Scene:
@@ -110,10 +108,8 @@ async def one(way: Way, play: Scene) -> None:
 
 
 async def warm_up(way: Way) -> None:
-    """What the first session and the first calls cost once is no part of a scene."""
-    async with way.session() as session:
-        for _ in range(ENOUGH):
-            await call_tool(session, "echo", {"text": "warm"})
+    """What the first session costs once is no part of a scene."""
+    async with way.session():
         await asyncio.sleep(0.5)  # a log that somebody writes behind our back is open by then
 
 
