@@ -12,10 +12,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
+from otel_mcp._ground.catalogue import Instrument
 from otel_mcp._ground.guard import guarded
 
-Point = tuple[str, float, dict[str, Any]]
-"""Name of the instrument, value, attributes."""
+Point = tuple[Instrument, float, dict[str, Any]]
+"""Instrument, value, attributes."""
 
 _ENOUGH: Final = 64
 """Points at which the thread is woken; a call has two. Programs with fewer calls between collections never start it."""
@@ -30,7 +31,7 @@ _TOO_MANY: Final = 4096
 class Gathered:
     """First in, first out; every point is handed to `record` once."""
 
-    def __init__(self, record: Callable[[str, float, dict[str, Any]], None]) -> None:
+    def __init__(self, record: Callable[[Instrument, float, dict[str, Any]], None]) -> None:
         self._record = record
         self._points: deque[Point] = deque()
         self._enough = threading.Event()

@@ -115,9 +115,7 @@ class Metrics:
 
     def gather(self, row: c.Instrument, value: float, attributes: dict[str, Any]) -> None:
         """One histogram point that needs no exemplar: recorded soon, by another thread, or at a collection."""
-        self._gathered.add((row.name, value, attributes))
+        self._gathered.add((row, value, attributes))
 
-    def _record_gathered(self, name: str, value: float, attributes: dict[str, Any]) -> None:
-        histogram = self._histograms.get(name)
-        if histogram is not None:
-            histogram.record(value, attributes, self._nowhere)
+    def _record_gathered(self, row: c.Instrument, value: float, attributes: dict[str, Any]) -> None:
+        self.record(row, value, attributes, self._nowhere)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from otel_mcp._ground import guard
+from otel_mcp._ground.catalogue import CALL_DURATION, Instrument
 from otel_mcp._record import gathered
 from otel_mcp._record.gathered import Gathered
 
@@ -24,7 +25,7 @@ class Taken:
         self.go_on = threading.Event()
         self.go_on.set()
 
-    def record(self, name: str, value: float, attributes: dict[str, str]) -> None:
+    def record(self, row: Instrument, value: float, attributes: dict[str, str]) -> None:
         self.inside.set()
         self.go_on.wait(10)
         self.threads.add(threading.current_thread().name)
@@ -45,7 +46,7 @@ def points(taken: Taken) -> Iterator[Gathered]:
 
 def add(points: Gathered, numbers: range) -> None:
     for number in numbers:
-        points.add(("duration", number, {}))
+        points.add((CALL_DURATION, number, {}))
 
 
 def test_a_few_points_start_no_thread_and_wait_for_the_collection(points: Gathered, taken: Taken) -> None:
@@ -114,10 +115,10 @@ def test_the_thread_ends_and_the_next_points_get_another(points: Gathered, taken
 def test_a_point_that_cannot_be_recorded_costs_no_other(
     taken: Taken, monkeypatch: pytest.MonkeyPatch, our_warnings: list[str]
 ) -> None:
-    def picky(name: str, value: float, attributes: dict[str, str]) -> None:
+    def picky(row: Instrument, value: float, attributes: dict[str, str]) -> None:
         if value in {0, 16, 17, 200}:
             raise TypeError("a view of the program's own")
-        taken.record(name, value, attributes)
+        taken.record(row, value, attributes)
 
     monkeypatch.setattr(guard, "reraise", False)
     points = Gathered(picky)
