@@ -44,7 +44,7 @@ OBSERVED: Final[dict[c.Instrument, Reader]] = {
 
 
 class Metrics:
-    """The instruments on one meter provider; after `retire` their callbacks say nothing."""
+    """The instruments on one meter provider; those of an earlier `bind` say nothing any more."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
