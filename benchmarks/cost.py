@@ -1,7 +1,6 @@
 """What a call costs: with nothing, with the least that anybody could do, with us, and with each peer.
 
-Processor time of the event loop's thread, which is what the program waits for; beside it that of all threads. We record
-histogram points in a thread of our own, while the loop waits for servers.
+Processor time of the event loop's thread, which is what the program waits for; beside it that of all threads.
 
 Every peer is compared with the bare call of its own environment, in the same round. The floor is one CLIENT span that
 is current while the call runs, and two histogram points, with our attributes, by the bare OpenTelemetry SDK.

@@ -34,7 +34,18 @@ def sdk_hooks() -> Section:
         _tell(section, {"mcp", "asyncio"})
     finally:
         _sdk.uninstall()
+    with contextlib.suppress(ImportError):  # `versions` tells of an OpenTelemetry that is missing or too old
+        section.facts["opentelemetry"] = _shortcuts()
     return section
+
+
+def _shortcuts() -> str:
+    """Whether OpenTelemetry's SDK is one whose inner parts we know; without them everything is told, and costs more."""
+    from otel_mcp._record import pouring, readymade
+
+    spans = "at once" if readymade.works() else "one by one, by the API"
+    points = "many at once" if pouring.works() else "one by one, by the API"
+    return f"attributes of spans: {spans}; histogram points: {points}"
 
 
 def hosts(*, try_them: bool) -> Section:

@@ -112,8 +112,8 @@ class Session:
     """The connect was recorded, successful or not."""
     span_cache: dict[Any, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     """Name and attributes that spans start with, by method and target."""
-    points_cache: dict[Any, dict[str, Any]] = field(default_factory=dict)
-    """Attributes of the points of good answers, by method and target."""
+    points_cache: dict[Any, Any] = field(default_factory=dict)
+    """Series of the points of good answers, by method and target."""
 
     def heard(self, moment: float) -> None:
         """A message of any kind came in."""

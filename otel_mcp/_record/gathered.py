@@ -1,89 +1,116 @@
-"""Histogram points that wait for others, so that the thread that calls need not record them.
+"""Histogram values that wait for others of their attribute set, so that they can be recorded together.
 
-Recording a point costs as much as all of our bookkeeping for the call it is about. A thread of its own does it while
-the event loop waits for servers; a collection does it for whatever still waits.
+Recording one value costs as much as all of our bookkeeping for the call it is about, and nearly all of that goes into
+the attributes. So each series keeps a few values back: whoever adds the last of them records them all, in some
+microseconds, and a collection does it for whatever still waits.
 """
 
 from __future__ import annotations
 
 import threading
-import time
-from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from otel_mcp._ground.catalogue import Instrument
 from otel_mcp._ground.guard import guarded
+from otel_mcp._record import pouring
 
-Point = tuple[Instrument, float, dict[str, Any]]
-"""Instrument, value, attributes."""
+if TYPE_CHECKING:
+    from opentelemetry.metrics import Histogram
 
 _ENOUGH: Final = 64
-"""Points at which the thread is woken; a call has two. Programs with fewer calls between collections never start it."""
-_SLICE: Final = 16
-"""Points recorded at a stretch, in well below a millisecond: Python lets one thread run at a time."""
-_BREATH: Final = 0.001
-"""Seconds between stretches, for the threads that wait."""
-_TOO_MANY: Final = 4096
-"""Points at which the thread has fallen behind, or could not be started: whoever adds one records a stretch."""
+"""Values of one series that are recorded together."""
+_ONE: Final = 1
+
+
+class Series:
+    """One attribute set of one histogram."""
+
+    __slots__ = ("attributes", "enough", "entries", "listed_by", "name", "waiting")
+
+    def __init__(self, name: str, attributes: dict[str, Any]) -> None:
+        self.name = name
+        """The histogram's."""
+        self.attributes = attributes
+        self.waiting: list[float] = []
+        self.enough = _ENOUGH
+        self.listed_by: Gathered | None = None
+        """Who looks at it at a collection."""
+        self.entries: pouring.Entries | None = None
+        """Where the SDK keeps it."""
 
 
 class Gathered:
-    """First in, first out; every point is handed to `record` once."""
+    """Every value that is added is recorded once: by `record`, or together with others of its series."""
 
-    def __init__(self, record: Callable[[Instrument, float, dict[str, Any]], None]) -> None:
+    def __init__(
+        self, record: Callable[[Series, float], None], histogram: Callable[[Series], Histogram | None]
+    ) -> None:
         self._record = record
-        self._points: deque[Point] = deque()
-        self._enough = threading.Event()
+        self._histogram = histogram
+        self._listed: list[Series] = []
         self._turn = threading.RLock()
-        """Held while points are on their way: who waits for it finds them recorded."""
-        self._thread: threading.Thread | None = None
+        """Held while values are on their way: who waits for it finds them recorded."""
+        self._busy = False
 
-    def add(self, point: Point) -> None:
-        """Keep a point for later."""
-        points = self._points
-        points.append(point)
-        if len(points) >= _ENOUGH and not self._enough.is_set():
-            self._wake()
-        if len(points) >= _TOO_MANY:
-            self._some()
+    def add(self, series: Series, value: float) -> None:
+        """Keep a value for later. Never raises."""
+        waiting = series.waiting
+        waiting.append(value)
+        if series.listed_by is not self:
+            self._list(series)
+        # While a collection hands over, the values wait for the next occasion: nobody waits for it.
+        if len(waiting) >= series.enough and self._turn.acquire(blocking=False):
+            try:
+                self._hand_over(series)
+            finally:
+                self._turn.release()
+
+    def _list(self, series: Series) -> None:
+        if series.listed_by is not None:
+            del series.waiting[:-1]  # this is a forked process, and those before are its parent's
+        series.listed_by = self
+        self._listed.append(series)
 
     def flush(self) -> None:
         """Record everything that was added before. Never raises."""
-        left = len(self._points)
-        taken = self._some()  # with nothing left, too: the last ones may be on their way in the other thread
-        while taken and (left := left - taken) > 0:
-            taken = self._some()
+        with self._turn:
+            for _ in range(len(self._listed)):
+                series = self._listed.pop()
+                series.listed_by = None  # first: a value that is added from now on lists it again
+                self._hand_over(series)
 
-    def stop(self) -> None:
-        """Record everything and end the thread; the next that add enough points get another one."""
-        self.flush()
-        thread, self._thread = self._thread, None
-        if thread is not None and thread.is_alive():
-            self._enough.set()
-        else:
-            self._enough.clear()
+    def _hand_over(self, series: Series) -> None:
+        if self._busy:
+            return  # a signal handler or a finalizer, in the middle of this very method
+        self._busy = True
+        try:
+            with guarded("metrics", "histogram points"):
+                values = series.waiting[:]
+                del series.waiting[: len(values)]
+                if values and not self._poured(series, values):
+                    self._one_by_one(series, values)
+        finally:
+            self._busy = False
 
-    def _some(self) -> int:
-        """Record one stretch; how many points it took, those that failed among them."""
-        taken = 0
-        with self._turn, guarded("metrics", "a histogram point"):
-            while taken < _SLICE and self._points:
-                taken += 1
-                self._record(*self._points.popleft())
-        return taken
+    def _poured(self, series: Series, values: list[float]) -> bool:
+        """Whether they could be recorded together."""
+        histogram = self._histogram(series)
+        if histogram is None:
+            return True  # nobody wants them
+        known = series.entries
+        if known is not None and known.histogram is histogram and known.pour(values):
+            return True
+        if series.enough == _ONE:
+            return False
+        self._alone(series, values.pop(0))  # then the SDK has an entry for the others
+        series.entries = pouring.entries(histogram, series.attributes)
+        return series.entries is not None and series.entries.pour(values)
 
-    def _wake(self) -> None:
-        self._enough.set()
-        if self._thread is None:
-            with guarded("metrics", "the thread that records histogram points"):
-                self._thread = thread = threading.Thread(target=self._run, name="otel-mcp-points", daemon=True)
-                thread.start()
+    def _one_by_one(self, series: Series, values: list[float]) -> None:
+        series.enough = _ONE  # none is made to wait for others any more
+        for value in values:
+            self._alone(series, value)
 
-    def _run(self) -> None:
-        while self._thread is threading.current_thread():
-            self._enough.wait()
-            while self._points:
-                self._some()
-                time.sleep(_BREATH)
-            self._enough.clear()
+    def _alone(self, series: Series, value: float) -> None:
+        with guarded("metrics", "a histogram point"):
+            self._record(series, value)

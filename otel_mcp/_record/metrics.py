@@ -11,7 +11,8 @@ from otel_mcp._ground.guard import guarded
 from otel_mcp._ground.labels import Key, Sets
 from otel_mcp._ledger import counters, gauges
 from otel_mcp._ledger.ledger import Ledger
-from otel_mcp._record.gathered import Gathered
+from otel_mcp._record import pouring
+from otel_mcp._record.gathered import Gathered, Series
 from otel_mcp._record.points import Shape
 
 if TYPE_CHECKING:
@@ -51,8 +52,10 @@ class Metrics:
         self.bound = False
         """Some meter provider receives what is recorded."""
         self._histograms: dict[str, Histogram] = {}
-        self._sets: dict[str, Sets[dict[str, Any]]] = {}
-        self._gathered = Gathered(self._record_gathered)
+        self._sets: dict[str, Sets[Series]] = {}
+        self._gathered = Gathered(self._record_gathered, self._histogram)
+        self.gather: Callable[[Series, float], None] = self._gathered.add
+        """One value that needs no exemplar: recorded soon, together with others, or at a collection."""
         self._nowhere: Any = None
         """A context without a span. It has an entry, because the SDK takes an empty one for none."""
         self._epoch = 0
@@ -60,7 +63,7 @@ class Metrics:
 
     def bind(self, provider: MeterProvider | None, version: str) -> None:
         """Create all instruments on a provider; what was bound before goes silent."""
-        self._gathered.stop()
+        self._gathered.flush()
         self._epoch += 1
         self._histograms = {}
         self._keep = []
@@ -81,6 +84,7 @@ class Metrics:
                 self._keep.append(self._observe(meter, row, OBSERVED[row]))
         self._histograms = histograms
         self.bound = True
+        pouring.works()  # now, and not in the middle of a call
 
     def _observe(self, meter: Meter, row: c.Instrument, read: Reader) -> Any:
         from opentelemetry.metrics import Observation
@@ -99,23 +103,24 @@ class Metrics:
         create = meter.create_observable_counter if row.kind == "counter" else meter.create_observable_gauge
         return create(row.name, [callback], row.unit, row.description)
 
-    def attributes(self, row: c.Instrument, key: Key, shape: Shape) -> dict[str, Any]:
-        """The cached attribute set of a histogram point."""
+    def series(self, row: c.Instrument, key: Key, shape: Shape) -> Series:
+        """The attribute set of a histogram that a key stands for; made once."""
         sets = self._sets.get(row.name)
         if sets is None:
             sets = self._sets.setdefault(row.name, Sets(self._ledger.labels))
         known = sets.values.get(key)
-        return known if known is not None else sets.get(key, shape.folded(key), shape.attributes)
+        if known is not None:
+            return known
+        return sets.get(key, shape.folded(key), lambda key: Series(row.name, shape.attributes(key)))
 
-    def record(self, row: c.Instrument, value: float, attributes: dict[str, Any], context: Any = None) -> None:
+    def record(self, series: Series, value: float, context: Any = None) -> None:
         """One histogram point, if a provider is bound."""
-        histogram = self._histograms.get(row.name)
+        histogram = self._histogram(series)
         if histogram is not None:
-            histogram.record(value, attributes, context)
+            histogram.record(value, series.attributes, context)
 
-    def gather(self, row: c.Instrument, value: float, attributes: dict[str, Any]) -> None:
-        """One histogram point that needs no exemplar: recorded soon, by another thread, or at a collection."""
-        self._gathered.add((row, value, attributes))
+    def _record_gathered(self, series: Series, value: float) -> None:
+        self.record(series, value, self._nowhere)
 
-    def _record_gathered(self, row: c.Instrument, value: float, attributes: dict[str, Any]) -> None:
-        self.record(row, value, attributes, self._nowhere)
+    def _histogram(self, series: Series) -> Histogram | None:
+        return self._histograms.get(series.name)

@@ -16,6 +16,7 @@ from otel_mcp._ledger.connector import Connector
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import MAX_CACHED, Attempt, Call, Session
 from otel_mcp._record import events, points, records
+from otel_mcp._record.gathered import Series
 from otel_mcp._record.metrics import Metrics
 from otel_mcp._version import __version__
 
@@ -85,25 +86,25 @@ class Recorder:
     def attempt_ended(self, attempt: Attempt, verdict: Verdict, elapsed: float) -> None:
         """One histogram point, and the end of the span."""
         if self.metrics.bound:
-            attributes = self._operation(attempt, verdict)
+            series = self._operation(attempt, verdict)
             if verdict is OK and elapsed < _QUICK:
-                self.metrics.gather(c.OPERATION_DURATION, elapsed, attributes)
+                self.metrics.gather(series, elapsed)
             else:
-                self.metrics.record(c.OPERATION_DURATION, elapsed, attributes, attempt.context)
+                self.metrics.record(series, elapsed, attempt.context)
         if attempt.span is not None:
             self._spans.end_attempt(attempt.span, attempt, verdict)
 
-    def _operation(self, attempt: Attempt, verdict: Verdict) -> dict[str, Any]:
-        """The attributes of an attempt's point; of a good answer looked up in the session, where most find theirs."""
+    def _operation(self, attempt: Attempt, verdict: Verdict) -> Series:
+        """The series of an attempt's point; of a good answer looked up in the session, where most find theirs."""
         known = attempt.session.points_cache
         asked = (attempt.method, attempt.target)
-        attributes = known.get(asked) if verdict is OK else None
-        if attributes is None:
+        series = known.get(asked) if verdict is OK else None
+        if series is None:
             key = points.operation_key(attempt, verdict)
-            attributes = self.metrics.attributes(c.OPERATION_DURATION, key, points.OPERATION)
-            if verdict is OK and len(known) < MAX_CACHED and n.OTHER not in attributes.values():
-                known[asked] = attributes
-        return attributes
+            series = self.metrics.series(c.OPERATION_DURATION, key, points.OPERATION)
+            if verdict is OK and len(known) < MAX_CACHED and n.OTHER not in series.attributes.values():
+                known[asked] = series
+        return series
 
     # --- calls ----------------------------------------------------------------------------------------------------
 
@@ -116,11 +117,11 @@ class Recorder:
         """One histogram point, the span's end, one `call` event."""
         if self.metrics.bound:
             key = (call.connector.name, verdict.outcome)
-            attributes = self.metrics.attributes(c.CALL_DURATION, key, points.CALL)
+            series = self.metrics.series(c.CALL_DURATION, key, points.CALL)
             if verdict is OK and call.elapsed < _QUICK:
-                self.metrics.gather(c.CALL_DURATION, call.elapsed, attributes)
+                self.metrics.gather(series, call.elapsed)
             else:
-                self.metrics.record(c.CALL_DURATION, call.elapsed, attributes)
+                self.metrics.record(series, call.elapsed)
         if call.span is not None:
             self._spans.end_call(call.span, call, verdict)
         if self.call_log is not None or self.logger is not None:
@@ -134,8 +135,7 @@ class Recorder:
         if not self.metrics.bound:
             return
         key = (session.connector.name, error, session.protocol, session.transport.kind)
-        attributes = self.metrics.attributes(c.SESSION_DURATION, key, points.SESSION)
-        self.metrics.record(c.SESSION_DURATION, age, attributes)
+        self.metrics.record(self.metrics.series(c.SESSION_DURATION, key, points.SESSION), age)
 
     def connected(self, connector: Connector, verdict: Verdict, reason: str, elapsed: float) -> None:
         """One point of `otel_mcp.client.connect.duration`."""
@@ -180,7 +180,7 @@ class Recorder:
         if not self.metrics.bound:
             return
         key = tuple(attributes.items())
-        self.metrics.record(row, value, self.metrics.attributes(row, key, points.SIMPLE), context)
+        self.metrics.record(self.metrics.series(row, key, points.SIMPLE), value, context)
 
     def event(
         self,

@@ -21,6 +21,7 @@ from otel_mcp._ground.verdicts import OK
 from otel_mcp._ledger.connector import Connector
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.model import MAX_CACHED, Attempt, Call, Session
+from otel_mcp._record import readymade
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, SpanContext, Tracer
@@ -77,7 +78,7 @@ def _client_span(tracer: Tracer, attempt: Attempt, context: Context | None, link
         attributes[n.MCP_RESOURCE_URI] = short(safe_uri(attempt.uri))
     if attempt.probe is not None:
         attributes[n.KEEPALIVE_PROBE] = True
-    return tracer.start_span(name, context, SpanKind.CLIENT, attributes, links)
+    return readymade.start_span(tracer, name, context, SpanKind.CLIENT, attributes, links)
 
 
 def _start(attempt: Attempt) -> tuple[str, dict[str, Any]]:
@@ -137,7 +138,7 @@ def end_attempt(span: Span, attempt: Attempt, verdict: Verdict) -> None:
             attributes.setdefault(n.LIMIT_SOURCE, source)
         if attempt.overlaps:
             attributes[n.KEEPALIVE_OVERLAP] = True
-        span.set_attributes(attributes)
+        readymade.set_attributes(span, attributes)
         if verdict.error_type is not None:
             _mark_error(span)
     span.end()
@@ -216,7 +217,7 @@ def end_call(span: Span, call: Call, verdict: Verdict) -> None:
     if own and call.target is not None:
         _late_name(span, call.connector, "call", call.target, answered=False)
     if span.is_recording():
-        span.set_attributes(call_attributes(call, verdict))
+        readymade.set_attributes(span, call_attributes(call, verdict))
         if own and verdict.error_type is not None:
             _mark_error(span)
     if own:

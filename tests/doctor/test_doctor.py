@@ -60,6 +60,7 @@ def test_a_sound_environment_has_no_findings_and_exit_code_0() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.endswith("\nnothing stands in the way\n")
     assert f"  {version('mcp')}\n" in ended.stdout
+    assert "attributes of spans: at once; histogram points: many at once\n" in ended.stdout
 
 
 def test_findings_are_exit_code_1_and_the_same_sentences_in_json() -> None:
