@@ -11,8 +11,9 @@ from otel_mcp._ground import names as n
 from otel_mcp._ground.verdicts import http_cause
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import Span
+    from opentelemetry.trace import Span, SpanContext
 
+    from otel_mcp._ground.outcomes import Outcome
     from otel_mcp._ground.verdicts import Verdict
     from otel_mcp._ledger.connector import Connector
 
@@ -180,7 +181,8 @@ class Call:
         """Phases that are over, and when each was."""
         self.limits: dict[str, float | None] = {}
         """All known limits in seconds, by source; None: known to be none."""
-        self.outcomes: list[str] = []
+        self.outcomes: list[Outcome] = []
+        """Of its attempts."""
 
     def enter(self, phase: str, moment: float) -> None:
         """Move to another phase."""
@@ -252,7 +254,9 @@ class Attempt:
     """A further round of an `input_required` exchange: part of the attempt that its first round began."""
     session_gone: bool = False
     span: Span | None = None
+    span_context: SpanContext | None = None
     context: Any = None
+    """In which the span is current."""
     unnamed: bool = False
     """The span's name does without the target, which has no label yet."""
     claimed: bool = False

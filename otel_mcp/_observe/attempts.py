@@ -202,7 +202,7 @@ def _tell(call: Call, attempt: Attempt, verdict: Verdict) -> None:
         else:
             if attempt.continues:
                 call.outcomes.pop()
-            call.outcomes.append(verdict.outcome.value)
+            call.outcomes.append(verdict.outcome)
     call.answered_last = verdict.outcome in ANSWERED
     if verdict is not v.OK or attempt.cause is not None:
         call.cause = attempt.cause or verdict.cause or call.cause

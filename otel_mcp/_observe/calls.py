@@ -88,7 +88,7 @@ def end(call: Call, verdict: Verdict) -> None:
             call.current = None  # the two point at each other, and would wait for the garbage collector
         else:
             # Given up in another thread than the request's: it ends as soon as that thread learns of it.
-            call.outcomes.append(verdict.outcome.value)
+            call.outcomes.append(verdict.outcome)
             call.cause = call.root_cause
         if call.orphaned:
             verdict = LEFT_BEHIND

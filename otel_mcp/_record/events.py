@@ -26,7 +26,7 @@ def call_fields(call: Call, verdict: Verdict) -> dict[str, Any]:
         "bucket": verdict.outcome.bucket,
         "elapsed": seconds(call.elapsed),
         "attempts": call.attempts,
-        "attempt_outcomes": list(call.outcomes),
+        "attempt_outcomes": [outcome.value for outcome in call.outcomes],
         "limit": seconds(limit),
         "limit_source": source,
         "limits": {name: seconds(value) for name, value in call.limits.items()},
@@ -55,16 +55,15 @@ def error_type(verdict: Verdict) -> str | None:
 
 def late_fields(attempt: Attempt, delay: float) -> dict[str, Any]:
     """The fields of a `late_response` event."""
-    context = attempt.span.get_span_context() if attempt.span is not None else None
-    valid = context is not None and context.is_valid
+    context = attempt.span_context
     return {
         "id": attempt.call.id if attempt.call is not None else None,
         "method": attempt.method,
         "tool": attempt.target,
         "delay": seconds(delay),
         "limit": seconds(_fired(attempt)),
-        "trace_id": format(context.trace_id, "032x") if valid and context else None,
-        "span_id": format(context.span_id, "016x") if valid and context else None,
+        "trace_id": format(context.trace_id, "032x") if context is not None else None,
+        "span_id": format(context.span_id, "016x") if context is not None else None,
     }
 
 

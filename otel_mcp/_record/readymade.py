@@ -29,8 +29,20 @@ with contextlib.suppress(ImportError, AttributeError):
     )
     _TRACER, _SPAN = sdk.Tracer, sdk._Span
 
-_seen: tuple[Any, Any, Any, bool] = (None, None, None, False)
-"""A tracer, its sampler and its processors as they were looked at last, and what was found."""
+
+class _Looked:
+    """A tracer and its processors as they were looked at last, and what was found."""
+
+    __slots__ = ("blind", "processors", "tracer")
+
+    def __init__(self, tracer: Any, processors: Any, *, blind: bool) -> None:
+        self.tracer = tracer
+        self.processors = processors
+        self.blind = blind
+        """Neither the sampler nor a processor sees the attributes that a span starts with."""
+
+
+_looked = _Looked(None, None, blind=False)
 
 
 def works() -> bool:
@@ -47,45 +59,33 @@ def start_span(
     links: Sequence[Link] = (),
 ) -> Span:
     """A span that starts with these attributes, as far as anybody can see."""
-    if not _nobody_looks(tracer):
+    if type(tracer) is not _TRACER or not _nobody_looks(tracer):
         return tracer.start_span(name, context, kind, attributes, links)
     span = tracer.start_span(name, context, kind, None, links)
     set_attributes(span, attributes)
     return span
 
 
-def set_attributes(span: Span, attributes: dict[str, Any]) -> None:
+def set_attributes(span: Any, attributes: dict[str, Any]) -> None:
     """What `Span.set_attributes` does, for strings, booleans and numbers."""
-    if type(span) is not _SPAN or not _put(span, attributes):
-        span.set_attributes(attributes)
-
-
-def _put(span: Any, attributes: dict[str, Any]) -> bool:
-    """Whether there was room, and nothing to shorten."""
-    kept = span._attributes
-    known, most = kept._dict, kept.maxlen
-    if kept.max_value_len is not None or (most is not None and len(known) + len(attributes) > most):
-        return False
-    with span._lock:
-        if span._end_time is None:
-            known.update(attributes)
-    return True
+    if type(span) is _SPAN:
+        kept = span._attributes
+        known, most = kept._dict, kept.maxlen
+        if kept.max_value_len is None and (most is None or len(known) + len(attributes) <= most):
+            with span._lock:
+                if span._end_time is None:
+                    known.update(attributes)
+            return
+    span.set_attributes(attributes)
 
 
 def _nobody_looks(tracer: Any) -> bool:
-    """Whether neither the sampler nor a processor sees the attributes that a span starts with."""
-    global _seen
-    if type(tracer) is not _TRACER:
-        return False
-    try:
-        sampler, processors = tracer.sampler, tracer.span_processor._span_processors
-    except AttributeError:
-        return False
-    seen = _seen
-    if seen[0] is not tracer or seen[1] is not sampler or seen[2] is not processors:
-        found = _is_blind(sampler) and all(map(_does_nothing, processors))
-        seen = _seen = (tracer, sampler, processors, found)
-    return seen[3]
+    global _looked
+    looked, processors = _looked, tracer.span_processor._span_processors
+    if looked.tracer is not tracer or looked.processors is not processors:
+        blind = _is_blind(tracer.sampler) and all(map(_does_nothing, processors))
+        looked = _looked = _Looked(tracer, processors, blind=blind)
+    return looked.blind
 
 
 def _is_blind(sampler: Any) -> bool:
@@ -107,7 +107,9 @@ def _tried() -> bool:
             sampling.ALWAYS_ON, resource, shutdown_on_exit=False, span_limits=sdk.SpanLimits()
         )
         span: Any = provider.get_tracer(__name__).start_span("tried")
-        return type(span) is _SPAN and _put(span, attributes) and dict(span.attributes) == attributes
+        set_attributes(span, attributes)
+        _nobody_looks(provider.get_tracer(__name__))
+        return type(span) is _SPAN and dict(span.attributes) == attributes
     except Exception:  # noqa: BLE001 - an SDK that we do not know gets everything by the API
         return False
 

@@ -5,11 +5,9 @@ Loaded with the first tracer: who records no spans does without OpenTelemetry's 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from opentelemetry.context import Context
+from opentelemetry.context import Context, get_current
 from opentelemetry.trace import Link, SpanKind, Status, StatusCode, get_current_span, set_span_in_context
 
 from otel_mcp._ground import names as n
@@ -47,21 +45,26 @@ def target_label(labels: Labels, connector: Connector, target: str | None) -> st
 def start_attempt(tracer: Tracer, attempt: Attempt) -> None:
     """Start the CLIENT span of one request; `attempt.context` then holds the context in which it is current."""
     call = attempt.call
-    parent = None
-    if attempt.probe is not None or attempt.unasked:
+    parent = get_current()
+    links: tuple[Link, ...] = ()
+    if attempt.probe is not None:
+        parent, links = Context(), _links_of_overlapped(attempt)
+    elif attempt.unasked:
         parent = Context()
     elif call is not None and call.span is not None and call.own_span:
         parent = set_span_in_context(call.span)
-    links = _links_of_overlapped(attempt) if attempt.probe is not None else ()
-    attempt.span = span = _client_span(tracer, attempt, parent, links)
+    name, attributes = _begun_with(attempt)
+    span = attempt.span = readymade.start_span(tracer, name, parent, SpanKind.CLIENT, attributes, links)
     context = span.get_span_context()
     if context.is_valid:
+        attempt.span_context = context
         attempt.context = set_span_in_context(span, parent)
         if call is not None and not call.span_id:
             call.trace_id, call.span_id = context.trace_id, context.span_id
 
 
-def _client_span(tracer: Tracer, attempt: Attempt, context: Context | None, links: Sequence[Link]) -> Span:
+def _begun_with(attempt: Attempt) -> tuple[str, dict[str, Any]]:
+    """Name and attributes that the span starts with; those of a method and target are looked up in the session."""
     known = attempt.session.span_cache
     key = (attempt.method, attempt.target)
     start = known.get(key)
@@ -78,7 +81,7 @@ def _client_span(tracer: Tracer, attempt: Attempt, context: Context | None, link
         attributes[n.MCP_RESOURCE_URI] = short(safe_uri(attempt.uri))
     if attempt.probe is not None:
         attributes[n.KEEPALIVE_PROBE] = True
-    return readymade.start_span(tracer, name, context, SpanKind.CLIENT, attributes, links)
+    return name, attributes
 
 
 def _start(attempt: Attempt) -> tuple[str, dict[str, Any]]:
@@ -265,14 +268,10 @@ def _late_name(span: Span, connector: Connector, first: str, target: str, *, ans
             span.update_name(f"{first} {label}")
 
 
-def _links_of_overlapped(attempt: Attempt) -> list[Any]:
+def _links_of_overlapped(attempt: Attempt) -> tuple[Link, ...]:
     """Links from a keepalive probe to the requests that are open beside it."""
-    links = []
-    for other in list(attempt.session.attempts.values()):
-        if other is not attempt and other.span is not None and other.probe is None:
-            with contextlib.suppress(AttributeError):
-                links.append(Link(other.span.get_span_context()))
-    return links
+    others = [other for other in list(attempt.session.attempts.values()) if other is not attempt]
+    return tuple(Link(each.span_context) for each in others if each.span_context is not None and each.probe is None)
 
 
 def _is_execute_tool(span: Any) -> bool:

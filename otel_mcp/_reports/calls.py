@@ -230,7 +230,7 @@ class Attempt(AbstractContextManager["Attempt"]):
                 cancelled = error is not None and not isinstance(error, Exception)
                 verdict = v.OK if error is None else v.of_exception(error, v.Facts(cancelled=cancelled))
             entry.last = verdict
-            entry.outcomes.append(verdict.outcome.value)
+            entry.outcomes.append(verdict.outcome)
             entry.answered_last = verdict.outcome in {Outcome.OK, Outcome.TOOL_ERROR, Outcome.ERROR}
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import wrapt
@@ -38,14 +39,16 @@ class V1:
 
     def with_context(self, request: Any, attempt: Attempt) -> Any:
         """The request with trace context in `_meta`; the caller's own object stays as it is."""
-        inject = _inject()
-        carrier: dict[str, str] = {}
-        if inject is not None:
-            inject(carrier, attempt.context)
+        ask = _carrier()
+        carrier = ask(attempt.span_context, attempt.context) if ask is not None else None
         if not carrier:
             return request
+        carrying = _Carrying(request)
+        carrying._self_carrier = carrier
         meta = getattr(request.root.params, "meta", None)
-        return _Carrying(request, carrier, {} if meta is None else {**(meta.model_extra or {})})
+        if meta is not None and meta.model_extra:
+            carrying._self_before = {**meta.model_extra}
+        return carrying
 
     def verdict(self, method: str, result: Any) -> Verdict:
         if method == n.TOOLS_CALL and result.isError:
@@ -64,43 +67,43 @@ class V1:
 
 
 @functools.cache
-def _inject() -> Callable[..., None] | None:
-    """OpenTelemetry's `inject`; None where ``OTEL_PROPAGATORS`` keeps its module from loading, as start-up has said."""
+def _carrier() -> Callable[..., dict[str, str]] | None:
+    """Tells trace context; None where ``OTEL_PROPAGATORS`` keeps its module from loading, as start-up has said."""
     try:
-        from opentelemetry.propagate import inject
+        from otel_mcp._sdk.carrier import carrier
     except ValueError:
         return None
-    return inject
+    return carrier
 
 
 class _Carrying(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """The caller's own request, but that its dump has trace context in `_meta`: all that the SDK asks a request for."""
 
-    def __init__(self, request: Any, carrier: dict[str, str], before: dict[str, Any]) -> None:
-        super().__init__(request)
-        # The second: what the caller has put into `_meta` beside the SDK's own fields.
-        self._self_carried = carrier, before
+    _self_carrier: dict[str, str]
+    _self_before: Mapping[str, Any] = MappingProxyType({})
+    """What the caller has put into `_meta` beside the SDK's own fields."""
 
     def model_dump(self, *args: Any, **kwargs: Any) -> Any:
         """The request as a dict, which is the SDK's to change."""
         data = self.__wrapped__.model_dump(*args, **kwargs)
         if kwargs.get("by_alias"):
             try:
-                self._self_put(data.setdefault("params", {}))
+                params = data.setdefault("params", {})
+                meta = params.get(_META)
+                if meta is None:
+                    params[_META] = self._self_carrier
+                else:
+                    _add(meta, self._self_carrier, self._self_before)
             except Exception as error:  # noqa: BLE001 - the request goes out without trace context
                 guard.caught("propagation", "the trace context of one request", error)
         return data
 
-    def _self_put(self, params: dict[str, Any]) -> None:
-        carrier, before = self._self_carried
-        meta = params.get(_META)
-        if meta is None:
-            params[_META] = carrier
-            return
-        for key, value in carrier.items():
-            # Otherwise an instrumentor between us and the SDK has put its own there.
-            if meta.get(key) == before.get(key):
-                meta[key] = value
+
+def _add(meta: dict[str, Any], carrier: dict[str, str], before: Mapping[str, Any]) -> None:
+    for key, value in carrier.items():
+        # Otherwise an instrumentor between us and the SDK has put its own there.
+        if meta.get(key) == before.get(key):
+            meta[key] = value
 
 
 def untold(sdk_session: Any) -> list[Any]:

@@ -20,13 +20,15 @@ def wrap_handle_response(original: Any, switch: Switch) -> Any:
     """For `_handle_response`."""
 
     @functools.wraps(original)
-    async def _handle_response(self: Any, message: Any, *args: Any, **kwargs: Any) -> Any:
+    def _handle_response(self: Any, message: Any, *args: Any, **kwargs: Any) -> Any:
         if switch.on:
             try:
-                _answered(self, message.message.root)
+                session = sessions.of(self)
+                if session is not None:
+                    attempts.answered(session, link.request_id(message.message.root.id))
             except Exception as error:  # noqa: BLE001 - the answer is handed on whatever happens here
                 guard.caught("requests", "a late answer", error)
-        return await original(self, message, *args, **kwargs)
+        return original(self, message, *args, **kwargs)  # to be awaited
 
     return _handle_response
 
@@ -64,12 +66,7 @@ class _Watched:
         if self._switch.on:
             with guarded("requests", "a late answer"):
                 root = getattr(getattr(item, "message", None), "root", None)  # an exception of the transport has none
-                if not hasattr(root, "method") and root is not None:
-                    _answered(self._sdk_session, root)
+                session = sessions.of(self._sdk_session)
+                if session is not None and root is not None and not hasattr(root, "method"):
+                    attempts.answered(session, link.request_id(root.id))
         return item
-
-
-def _answered(sdk_session: Any, root: Any) -> None:
-    session = sessions.of(sdk_session)
-    if session is not None:
-        attempts.answered(session, link.request_id(root.id))

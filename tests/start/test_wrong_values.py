@@ -68,7 +68,7 @@ def test_without_a_known_propagator_a_request_goes_out_as_it_is(child):
         """
         from otel_mcp._ground.guard import internal_errors
         from otel_mcp._sdk import v1
-        print(v1._inject(), internal_errors())
+        print(v1._carrier(), internal_errors())
         """,
         OTEL_PROPAGATORS="pigeon",
     )
