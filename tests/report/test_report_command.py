@@ -1,9 +1,12 @@
+"""The command as a process for what only a process shows; the rest by what its `main` returns and prints."""
+
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 from report.report_logs import NOON, call, cut, event, spread, write
 
 from harness.package import environment, path_entry
+from otel_mcp._cli.main import main
 
 FINDING = [
     "kind", "connector", "tool", "hour", "weekday", "calls", "deadlines", "share", "lift", "p_adjusted", "sentence",
@@ -18,12 +22,28 @@ FINDING = [
 ]  # fmt: skip
 
 
-def report(*arguments: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def process(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "otel_mcp", "report", *map(str, arguments)],
         cwd=tempfile.gettempdir(), capture_output=True, text=True, timeout=120,
-        env={"PATH": "/usr/bin", "COLUMNS": "160", **path_entry(), **(env or {})},
+        env={"PATH": "/usr/bin", "COLUMNS": "160", **path_entry()},
     )  # fmt: skip
+
+
+Report = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def report(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Report:
+    """The same without a process, which would load scipy and DuckDB anew each time."""
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        words = ["report", *map(str, arguments)]
+        code = main(words)
+        return subprocess.CompletedProcess(words, code, *capsys.readouterr())
+
+    return run
 
 
 @pytest.fixture
@@ -32,7 +52,7 @@ def log(tmp_path: Path) -> Path:
     return write(tmp_path / "calls.jsonl", [*spread(12), *cuts, "torn"])
 
 
-def test_json_is_the_document_of_the_contract(log: Path) -> None:
+def test_json_is_the_document_of_the_contract(log: Path, report: Report) -> None:
     done = report(log, "--json", "--tz", "Europe/Berlin")
     document = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
@@ -50,13 +70,22 @@ def test_json_is_the_document_of_the_contract(log: Path) -> None:
 
 
 def test_the_terminal_says_the_finding_before_the_map(log: Path) -> None:
-    done = report(log)
+    done = process(log)
     assert done.returncode == 0
     assert done.stdout.index("odoo runs out of time between 12:00 and 13:00") < done.stdout.index(
         "by connector and hour"
     )
     assert "1 line skipped" in done.stdout
     assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["--fail-on", "deadlines=2%"], 1), (["--tz", "Berlin"], 2)])
+def test_what_main_returns_is_the_exit_code_of_the_process(
+    log: Path, arguments: list[str], code: int, report: Report
+) -> None:
+    done, same = process(log, "--json", *arguments), report(log, "--json", *arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (code, same.stdout, same.stderr)
+    assert same.returncode == code
 
 
 @pytest.mark.parametrize(
@@ -77,7 +106,7 @@ def test_the_terminal_says_the_finding_before_the_map(log: Path) -> None:
         ("lock, hour", 1),
     ],
 )
-def test_fail_on_ends_with_1_where_it_holds(log: Path, condition: str, code: int) -> None:
+def test_fail_on_ends_with_1_where_it_holds(log: Path, condition: str, code: int, report: Report) -> None:
     done = report(log, "--json", "--fail-on", condition)
     assert done.returncode == code
     assert ("holds" in done.stderr) == bool(code)
@@ -98,14 +127,14 @@ def test_fail_on_ends_with_1_where_it_holds(log: Path, condition: str, code: int
         ),
     ],
 )
-def test_bad_options_are_one_sentence_and_2(log: Path, arguments: list[str], sentence: str) -> None:
+def test_bad_options_are_one_sentence_and_2(log: Path, arguments: list[str], sentence: str, report: Report) -> None:
     done = report(log, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def test_nothing_to_read_is_one_sentence_and_2_and_leaves_no_page(tmp_path: Path) -> None:
+def test_nothing_to_read_is_one_sentence_and_2_and_leaves_no_page(tmp_path: Path, report: Report) -> None:
     page = tmp_path / "report.html"
     done = report(tmp_path / "gone.jsonl", "--html", page)
     assert (done.returncode, done.stdout) == (2, "")
@@ -113,12 +142,13 @@ def test_nothing_to_read_is_one_sentence_and_2_and_leaves_no_page(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_files_the_variable_is_read(log: Path) -> None:
-    done = report("--json", env={"OTEL_MCP_CALL_LOG": str(log)})
+def test_without_files_the_variable_is_read(log: Path, report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_MCP_CALL_LOG", str(log))
+    done = report("--json")
     assert json.loads(done.stdout)["calls"] == 600
 
 
-def test_a_page_takes_the_place_of_the_terminal(log: Path, tmp_path: Path) -> None:
+def test_a_page_takes_the_place_of_the_terminal(log: Path, tmp_path: Path, report: Report) -> None:
     page = tmp_path / "report.html"
     done = report(log, "--html", page)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -135,12 +165,12 @@ def test_a_reader_that_goes_away_is_no_fault(log: Path) -> None:
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
-def test_a_log_without_calls_is_said_to_be_one(tmp_path: Path) -> None:
+def test_a_log_without_calls_is_said_to_be_one(tmp_path: Path, report: Report) -> None:
     log = write(tmp_path / "calls.jsonl", [event("connect", reason="initial", outcome="ok", elapsed=0.1)])
     done = report(log)
     assert (done.returncode, done.stderr) == (0, "")
     assert "0 calls" in done.stdout
 
 
-def test_one_call_is_enough_for_a_report(tmp_path: Path) -> None:
+def test_one_call_is_enough_for_a_report(tmp_path: Path, report: Report) -> None:
     assert "1 call, 0 deadlines (0 %)" in report(write(tmp_path / "calls.jsonl", [call()])).stdout
