@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from matrix import pythons, results
-from matrix.environments import ENVS, REQUIREMENTS, ROOT, build_wheel, pip, prepare, program, run
+from matrix.environments import ENVS, REQUIREMENTS, ROOT, build_wheel, pip, pip_of, prepare, program, run
 
 EXTRAS = ("instruments", "report", "resilience")  # the demo needs a newer mcp and has an environment of its own
 SUITES = (
@@ -51,7 +51,7 @@ def main() -> int:
     except subprocess.CalledProcessError as broken:
         print(broken.stdout, broken.stderr, f"failed: {' '.join(map(str, broken.cmd))}", sep="\n", file=sys.stderr)
         return 2
-    run([program(folder, "python"), "-m", "pip", "check"])
+    run([*pip_of(folder), "check"])
     suites = [suite for suite in SUITES if variables or suite != "bounds"]
     result = _pytest(given.bound, folder, suites, variables, given.pytest.split(), started)
     print(results.summary([result]))
@@ -94,7 +94,7 @@ def _newest(interpreter: str, wheel: Path) -> Path:
     pip(folder, ["--upgrade", "--upgrade-strategy", "eager", *wanted])
     pip(folder, ["--force-reinstall", "--no-deps", str(wheel)])
     names = ["mcp", "opentelemetry-sdk", "opentelemetry-exporter-prometheus", "wrapt"]
-    done = run([program(folder, "python"), "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"])
+    done = run([*pip_of(folder), "list", "--format=freeze"])
     print("the newest versions:", *(line for line in done.stdout.split() if line.split("==")[0] in names))
     return folder
 

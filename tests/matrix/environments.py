@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ENVS = ROOT / ".envs"
 REQUIREMENTS = ROOT / "tests" / "requirements"
 _STAMP = "contents.sha256"
+_making_pip = threading.Lock()
 
 
 def program(folder: Path, name: str) -> str:
@@ -26,8 +28,7 @@ def build_wheel(interpreter: str) -> Path:
     """The wheel of the tree as it is now, built afresh."""
     folder = ENVS / "wheel"
     shutil.rmtree(folder, ignore_errors=True)
-    tools = prepare(ENVS / "build", interpreter, ["build"])
-    run([program(tools, "python"), "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT)])
+    run([*_pip(interpreter), "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)])
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -37,28 +38,49 @@ def prepare_for_tests(environment: Environment, interpreter: str, wheel: Path) -
     extras = "instruments,demo,resilience" + (",report" if environment.whole else "")
     requirements = REQUIREMENTS / ("whole.txt" if environment.whole else "base.txt")
     wanted = [f"mcp=={environment.sdk}.*", "-r", str(requirements), f"{wheel}[{extras}]"]
-    folder = prepare(ENVS / environment.name, interpreter, wanted)
-    # The version stays the same while the code changes, so pip would keep what it has.
-    pip(folder, ["--force-reinstall", "--no-deps", str(wheel)])
-    return folder
+    return prepare(ENVS / environment.name, interpreter, wanted, wheel)
 
 
-def prepare(folder: Path, interpreter: str, wanted: list[str]) -> Path:
-    """A virtual environment with ``wanted``, kept if it was made from the same words, files and interpreter."""
+def prepare(folder: Path, interpreter: str, wanted: list[str], wheel: Path | None = None) -> Path:
+    """A virtual environment with ``wanted``, kept if it was made from the same words, files and interpreter.
+
+    ``wheel``, one of them, is installed into a kept one again: its version stays the same while the code changes, so
+    pip would keep what it has.
+    """
     contents = _fingerprint([interpreter, *wanted])
     stamp = folder / _STAMP
     if stamp.exists() and stamp.read_text() == contents:
+        if wheel is not None:
+            pip(folder, ["--force-reinstall", "--no-deps", str(wheel)])
         return folder
     shutil.rmtree(folder, ignore_errors=True)
-    run([interpreter, "-m", "venv", str(folder)])
-    pip(folder, ["--upgrade", "pip"])
+    run([interpreter, "-m", "venv", "--without-pip", str(folder)])
     pip(folder, wanted)
     stamp.write_text(contents)
     return folder
 
 
 def pip(folder: Path, wanted: list[str]) -> None:
-    run([program(folder, "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted])
+    run([*pip_of(folder), "install", "--quiet", *wanted])
+
+
+def pip_of(folder: Path) -> list[str]:
+    """The command that works on an environment."""
+    python = program(folder, "python")
+    return [*_pip(python), "--python", python]
+
+
+def _pip(interpreter: str) -> list[str]:
+    """The one pip that fills every environment: to make and renew another in each takes longer than to fill it."""
+    folder = ENVS / "pip"
+    python = Path(program(folder, "python"))
+    with _making_pip:
+        if not (folder / _STAMP).exists() or not python.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            run([interpreter, "-m", "venv", str(folder)])
+            run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade", "pip"])
+            (folder / _STAMP).touch()
+    return [str(python), "-m", "pip", "--disable-pip-version-check"]
 
 
 def run(command: Iterable[str]) -> subprocess.CompletedProcess[str]:
