@@ -1,8 +1,14 @@
-"""A fork while another thread holds one of our locks: the child goes on to call an MCP server all the same."""
+"""A fork while another thread holds one of our locks: the child goes on to call an MCP server all the same.
+
+One program forks a child for each lock: a program for each would import the SDK as often.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -22,8 +28,8 @@ LOCKS = {
 }
 
 PROGRAM = """
-import asyncio, faulthandler, os, sys, threading
-sys.path.insert(0, sys.argv[2])
+import asyncio, faulthandler, json, os, sys, threading, traceback
+sys.path.insert(0, sys.argv[1])
 import otel_mcp
 otel_mcp.instrument()
 from mcp import ClientSession
@@ -43,20 +49,7 @@ async def calls():
             async with hooks.lock(shared, "forked"):
                 await session.call_tool("ok", {})
 
-asyncio.run(calls())
-lock = eval(sys.argv[1])
-held, release = threading.Event(), threading.Event()
-
-def hold():
-    with lock:
-        held.set()
-        release.wait()
-
-thread = threading.Thread(target=hold)
-thread.start()
-held.wait()
-child = os.fork()
-if child == 0:
+def child():
     faulthandler.dump_traceback_later(20, exit=True)  # a child that hangs says where, and fails
     guard.internal_errors()
     asyncio.run(calls())
@@ -67,23 +60,52 @@ if child == 0:
     assert all(watched.connector is mine for _, watched in locks._watched.values())
     otel_mcp.uninstrument()
     os._exit(0)
-code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-release.set()
-thread.join()
-sys.exit(code)
+
+def forked_while_held(lock):
+    held, release = threading.Event(), threading.Event()
+
+    def hold():
+        with lock:
+            held.set()
+            release.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            child()
+        finally:
+            traceback.print_exc()
+            os._exit(1)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    release.set()
+    thread.join()
+    return code
+
+asyncio.run(calls())
+print(json.dumps({each: forked_while_held(eval(each)) for each in sys.argv[2:]}))
 """
 
 
-@pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS.keys())
-def test_a_child_forked_while_another_thread_holds_a_lock_of_ours_makes_its_calls(lock: str) -> None:
-    done = run_script(
+@pytest.fixture(scope="module")
+def done() -> CompletedProcess[str]:
+    return run_script(
         PROGRAM,
-        lock,
-        os.path.dirname(os.path.dirname(__file__)),  # noqa: PTH120
+        str(Path(__file__).parents[1]),
+        *LOCKS.values(),
         env={
             "OTEL_EXPORTER_PROMETHEUS_PORT": "0",
             "OTEL_MCP_CALL_LOG": os.devnull,
             "PYTHONWARNINGS": "ignore:This process:DeprecationWarning",
         },
     )
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+@pytest.mark.parametrize("lock", LOCKS.values(), ids=LOCKS.keys())
+def test_a_child_forked_while_another_thread_holds_a_lock_of_ours_makes_its_calls(
+    lock: str, done: CompletedProcess[str]
+) -> None:
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)[lock] == 0, done.stderr
