@@ -5,13 +5,12 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from harness.collector import Collector
+from harness.package import path_entry
 
-ROOT = Path(__file__).parents[2]
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "PYTHONPATH"))}
 
 PRELUDE = """
@@ -61,7 +60,7 @@ def child(tmp_path):
     def run(script, *, prelude=True, arguments=(), python=sys.executable, timeout=60, **variables):
         environment = {
             **CLEAN,
-            "PYTHONPATH": str(ROOT),
+            **path_entry(),
             "PYTHONWARNINGS": "error,ignore::ResourceWarning,ignore:This process:DeprecationWarning",
             "OTEL_EXPORTER_PROMETHEUS_PORT": "0",
             **variables,

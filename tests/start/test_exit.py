@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.package import FOLDER
 from otel_mcp._start import exit as exit_module
 
 SPAN = 'bound["traces"].get_tracer("otel_mcp").start_span("tools/call add").end()\n'
@@ -96,7 +97,7 @@ def test_a_multiprocessing_worker_writes_its_last_lines(child, tmp_path, way):
         """,
         OTEL_MCP_CALL_LOG=str(tmp_path / "calls.jsonl"),
         OTEL_METRICS_EXPORTER="none",
-        PYTHONPATH=f"{tmp_path}:{Path(__file__).parents[2]}",
+        PYTHONPATH=f"{tmp_path}:{FOLDER}",
     )
     assert (ended.code, ended.out, ended.err) == (0, "0\n", "")
     assert [line["id"] for line in lines(tmp_path / "calls.jsonl")] == [7]

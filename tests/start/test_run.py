@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from harness.package import FOLDER
+
 HOOK = 'import sys; print(any(type(each).__module__ == "otel_mcp._start.imports" for each in sys.meta_path))'
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "PYTHONPATH"))}
 
@@ -18,7 +18,7 @@ def packages(tmp_path):
     """A folder on the path that has the package and no start file."""
     folder = tmp_path / "packages"
     folder.mkdir()
-    (folder / "otel_mcp").symlink_to(ROOT / "otel_mcp")
+    (folder / "otel_mcp").symlink_to(FOLDER / "otel_mcp")
     return folder
 
 
@@ -147,6 +147,6 @@ def test_the_command_line_starts_without_opentelemetry_and_without_mcp():
         "try: main.main(['run', '--help'])\nexcept SystemExit: pass\n"
         "print([name for name in sys.modules if name.startswith(('opentelemetry', 'mcp', 'rich', 'duckdb'))])"
     )
-    env = {**CLEAN, "PYTHONPATH": str(ROOT)}
+    env = {**CLEAN, "PYTHONPATH": str(FOLDER)}
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, check=True).stdout
     assert out.splitlines()[-1] == "[]"

@@ -98,7 +98,10 @@ def test_a_collection_that_fails_is_a_500_and_the_next_scrape_is_answered(child)
 
 
 def taken_ports(many: int) -> tuple[int, list[socket.socket]]:
-    """A port after which at least 33 are free, and listeners on the first `many` from it on."""
+    """A port after which at least 33 are free, and listeners on the first `many` from it on.
+
+    The first one keeps another run of these tests away from the others.
+    """
     for first in range(21_000, 29_000, 40):
         with contextlib.ExitStack() as opened:
             listeners = []
@@ -147,19 +150,22 @@ def test_with_all_ports_taken_one_line_says_so_and_the_program_goes_on(child):
 
 
 def test_a_program_that_serves_its_own_metrics_on_the_port_first_keeps_it(child):
-    ended = child(
-        """
-        import prometheus_client
-        prometheus_client.Gauge("mine", "of the program").set(1)
-        prometheus_client.start_http_server(21040, addr="127.0.0.1")
-        ensure_started()
-        assert "mine 1.0" in scrape("127.0.0.1:21040")
-        assert "mine" not in scrape() and runtime.in_force()["endpoint"] == "127.0.0.1:21041"
-        """,
-        OTEL_EXPORTER_PROMETHEUS_PORT="21040",
-    )
+    first, [guard] = taken_ports(1)
+    port = first + 1
+    with guard:
+        ended = child(
+            f"""
+            import prometheus_client
+            prometheus_client.Gauge("mine", "of the program").set(1)
+            prometheus_client.start_http_server({port}, addr="127.0.0.1")
+            ensure_started()
+            assert "mine 1.0" in scrape("127.0.0.1:{port}")
+            assert "mine" not in scrape() and runtime.in_force()["endpoint"] == "127.0.0.1:{port + 1}"
+            """,
+            OTEL_EXPORTER_PROMETHEUS_PORT=str(port),
+        )
     assert ended.code == 0, ended.err
-    assert ended.lines == ["port 21040 is taken; the Prometheus endpoint is http://127.0.0.1:21041/metrics"]
+    assert ended.lines == [f"port {port} is taken; the Prometheus endpoint is http://127.0.0.1:{port + 1}/metrics"]
 
 
 def test_an_address_that_is_not_ours_is_one_line(child):

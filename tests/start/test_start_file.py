@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.package import FOLDER
+
 ROOT = Path(__file__).parents[2]
 
 STATE = """
@@ -26,7 +28,7 @@ def site_folder(tmp_path):
     folder.mkdir()
     for name in ("otel_mcp_start.py", "otel_mcp_start.pth", "otel_mcp_start.start"):
         shutil.copy(ROOT / name, folder)
-    (folder / "otel_mcp").symlink_to(ROOT / "otel_mcp")
+    (folder / "otel_mcp").symlink_to(FOLDER / "otel_mcp")
     (tmp_path / "mcp.py").write_text("client = 'a module that is called mcp and is not the SDK'\n")
     return folder
 
