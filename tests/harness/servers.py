@@ -36,6 +36,11 @@ class _Counting:
         """What all processes of this server have counted so far, summed; ``spawns`` says how many there were."""
         return total(sorted(self.folder.glob("[!.]*.json")))
 
+    def asked(self, tool: str) -> int:
+        """How many calls of a tool it has received so far."""
+        asked: int = self.counts().get("tools", {}).get(tool, {}).get("asked", 0)
+        return asked
+
 
 @dataclass(frozen=True)
 class StdioServer(_Counting):
