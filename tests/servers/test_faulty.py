@@ -125,6 +125,9 @@ async def test_a_held_call_is_answered_although_its_caller_gave_up(
             await call_tool(session, "echo")
             (tmp_path / "go").touch()
             await await_for(lambda: server.counts()["tools"]["hold"].get("result"))
+            # The late answer is before this one on a pipe or an event stream. mcp 1.x fails to leave a session whose
+            # transport is just then about to hand it an answer.
+            await call_tool(session, "echo")
 
 
 async def test_a_slow_tool_hears_of_the_cancellation_that_2_x_sends(servers: Servers, transport: str) -> None:
