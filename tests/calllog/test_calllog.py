@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.waiting import wait_for
 from otel_mcp._record import calllog
 from otel_mcp._record.calllog import CallLog
 
@@ -29,13 +30,6 @@ def ids(path):
 
 def put(log, number, event="call"):
     log.put(event, time.time_ns(), "odoo", "stdio", {"id": str(number)})
-
-
-def wait_until(condition, seconds=10.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -69,9 +63,9 @@ def test_events_stand_in_the_file_in_the_order_in_which_they_were_told(open_log)
 def test_an_event_comes_to_the_disk_without_a_close(open_log):
     log = open_log()
     put(log, 1)
-    wait_until(lambda: Path(log.path).exists() and ids(log.path) == ["1"])
+    wait_for(lambda: Path(log.path).exists() and ids(log.path) == ["1"])
     put(log, 2)
-    wait_until(lambda: ids(log.path) == ["1", "2"])
+    wait_for(lambda: ids(log.path) == ["1", "2"])
     assert calllog._GATHER < 0.5, "a second is promised, and a busy machine needs some of it"
 
 
@@ -113,7 +107,7 @@ def test_a_new_day_begins_a_new_file(tmp_path, open_log, monkeypatch):
 def test_after_logrotate_renamed_the_file_lines_go_to_a_new_one(open_log):
     log = open_log()
     put(log, 1)
-    wait_until(lambda: Path(log.path).exists() and ids(log.path) == ["1"])
+    wait_for(lambda: Path(log.path).exists() and ids(log.path) == ["1"])
     Path(log.path).rename(log.path + ".1")
     put(log, 2)
     log.close(5.0)
@@ -123,7 +117,7 @@ def test_after_logrotate_renamed_the_file_lines_go_to_a_new_one(open_log):
 def test_after_copytruncate_lines_begin_at_the_start_of_the_file(open_log):
     log = open_log()
     put(log, 1)
-    wait_until(lambda: Path(log.path).exists() and ids(log.path) == ["1"])
+    wait_for(lambda: Path(log.path).exists() and ids(log.path) == ["1"])
     os.truncate(log.path, 0)
     put(log, 2)
     log.close(5.0)
@@ -178,7 +172,7 @@ def test_a_folder_that_is_missing_is_one_warning_and_its_coming_is_noticed(tmp_p
     path = tmp_path / "missing" / "calls.jsonl"
     log = open_log(path)
     put(log, 1)
-    wait_until(lambda: said)
+    wait_for(lambda: said)
     assert said == [
         f"OTEL_MCP_CALL_LOG={str(path)!r} cannot be written (No such file or directory); the program goes on, its "
         "calls are not logged until it can be"
@@ -276,10 +270,10 @@ def test_a_forked_child_writes_to_the_same_file_and_repeats_nothing(tmp_path):
 def test_the_writer_waits_for_the_next_event_without_a_time_limit(open_log):
     log = open_log()
     put(log, 1)
-    wait_until(lambda: Path(log.path).exists() and ids(log.path) == ["1"])
+    wait_for(lambda: Path(log.path).exists() and ids(log.path) == ["1"])
     thread = log._thread
 
     def system_call():
         return Path(f"/proc/self/task/{thread.native_id}/syscall").read_text().split()
 
-    wait_until(lambda: len(system_call()) > 5 and system_call()[4] == "0x0")  # a futex wait whose time limit is NULL
+    wait_for(lambda: len(system_call()) > 5 and system_call()[4] == "0x0")  # a futex wait whose time limit is NULL

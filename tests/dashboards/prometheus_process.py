@@ -8,7 +8,6 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -18,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from harness.waiting import wait_for
 
 DEBIAN_PACKAGES = {
     "prometheus": "prometheus",
@@ -94,14 +95,15 @@ def running(config: Path, data: Path, *flags: str) -> Iterator[Prometheus]:
         process.wait(timeout=20)
 
 
-def wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path, seconds: float = 30) -> None:
-    give_up = time.monotonic() + seconds
-    while time.monotonic() < give_up and process.poll() is None:
+def wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    def answers_or_has_ended() -> bool:
+        if process.poll() is not None:
+            raise AssertionError(f"{url}: the process ended at its start: {log.read_text()[-2000:]}")
         with contextlib.suppress(OSError), PROXYLESS.open(url, timeout=2) as answer:
-            if answer.status == 200:
-                return
-        time.sleep(0.1)
-    raise AssertionError(f"{url} did not answer within {seconds:g} s: {log.read_text()[-2000:]}")
+            return bool(answer.status == 200)
+        return False
+
+    wait_for(answers_or_has_ended, timeout=30)
 
 
 def blocks_from(files: list[Path], data: Path) -> None:

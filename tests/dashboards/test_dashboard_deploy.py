@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from prometheus_process import PROXYLESS, free_port, required, wait_until_ready
 from simulated_month import ROOT
 
 from dashboards import build, settings
+from harness.waiting import wait_for
 
 DEPLOY = ROOT / "deploy"
 COMPOSE = ROOT / "docker-compose.yml"
@@ -122,12 +122,12 @@ def test_alertmanager_accepts_the_example_and_inhibits_as_it_says(tmp_path: Path
 
 def suppressed(address: str, expected: int) -> set[tuple[str, str]]:
     """The alerts that Alertmanager silences, once it has judged them all."""
-    give_up = time.monotonic() + 60
-    while time.monotonic() < give_up:
+
+    def judged() -> list[dict[str, Any]]:
         with PROXYLESS.open(f"http://{address}/api/v2/alerts", timeout=5) as answer:
-            alerts = json.load(answer)
-        if len(alerts) == expected and all(alert["status"]["state"] != "unprocessed" for alert in alerts):
-            silent = [alert["labels"] for alert in alerts if alert["status"]["state"] == "suppressed"]
-            return {(labels["alertname"], labels["otel_mcp_connector"]) for labels in silent}
-        time.sleep(0.5)
-    raise AssertionError("Alertmanager did not judge the alerts within 60 s")
+            alerts: list[dict[str, Any]] = json.load(answer)
+        done = len(alerts) == expected and all(alert["status"]["state"] != "unprocessed" for alert in alerts)
+        return alerts if done else []
+
+    silent = [alert["labels"] for alert in wait_for(judged, timeout=60) if alert["status"]["state"] == "suppressed"]
+    return {(labels["alertname"], labels["otel_mcp_connector"]) for labels in silent}

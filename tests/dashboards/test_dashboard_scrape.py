@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,10 +18,13 @@ from simulated_month import ROOT
 from dashboards import build, settings
 from dashboards.queries import CONNECTOR
 from harness.package import environment
+from harness.waiting import wait_for
 from otel_mcp._ground import catalogue
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.slow, pytest.mark.xdist_group("month")]
 
+PAUSE = 0.3
+"""Seconds between two questions to a Prometheus that scrapes every three."""
 EMPTY_HERE = {
     "How many are down?": "the connector is ready",
     "Which connectors are down, and when?": "the connector is ready",
@@ -35,15 +38,6 @@ def configuration(folder: Path, port: int, job: str) -> Path:
     scrape = {"job_name": job, "scrape_interval": "3s", "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}
     config.write_text(yaml.safe_dump({"scrape_configs": [scrape]}))
     return config
-
-
-def until(true: Callable[[], bool], what: str, seconds: float = 60) -> None:
-    give_up = time.monotonic() + seconds
-    while time.monotonic() < give_up:
-        if true():
-            return
-        time.sleep(0.3)
-    raise AssertionError(f"{what}: not within {seconds:g} s")
 
 
 def asked(prometheus: Prometheus, expr: str, connector: str) -> list[tuple[dict[str, str], float]]:
@@ -66,12 +60,12 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
         port = int(endpoint.stdout.readline())
         with running(configuration(folder, port, "live"), folder / "data") as prometheus:
             zero = f"{catalogue.CALLS.prometheus} == 0"
-            until(lambda: len(prometheus.instant(zero, time.time())) == 8, "eight outcomes at 0")
+            wait_for(lambda: len(prometheus.instant(zero, time.time())) == 8, timeout=60, pause=PAUSE)
             endpoint.stdin.write("now\n")
             endpoint.stdin.flush()
             assert endpoint.stdout.readline() == "done\n"
             ten = f"count_over_time(({catalogue.CALLS.prometheus} == 10)[1m:1s]) > 2"
-            until(lambda: len(prometheus.instant(ten, time.time())) == 8, "eight outcomes at 10")
+            wait_for(lambda: len(prometheus.instant(ten, time.time())) == 8, timeout=60, pause=PAUSE)
             yield prometheus
     finally:
         endpoint.stdin.close()
@@ -121,7 +115,7 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Promethe
     try:
         with running(configuration(folder, port, "demo"), folder / "data") as prometheus:
             cut_off = f'{catalogue.CALLS.prometheus}{{otel_mcp_connector="crm", otel_mcp_outcome="deadline"}} > 1'
-            until(lambda: bool(prometheus.instant(cut_off, time.time())), "crm's second deadline")
+            wait_for(lambda: bool(prometheus.instant(cut_off, time.time())), timeout=60, pause=PAUSE)
             yield prometheus
     finally:
         os.killpg(agent.pid, 15)

@@ -12,8 +12,8 @@ T = TypeVar("T")
 _PAUSE = 0.02
 
 
-def wait_for(look: Callable[[], T], *, timeout: float = 20.0) -> T:
-    """The first truthy value of ``look``.
+def wait_for(look: Callable[[], T], *, timeout: float = 20.0, pause: float = _PAUSE) -> T:
+    """The first truthy value of ``look``; ``pause``: seconds between two looks, where a look costs something.
 
     Raises:
         AssertionError: nothing truthy came within ``timeout`` seconds; names the last value seen.
@@ -22,7 +22,7 @@ def wait_for(look: Callable[[], T], *, timeout: float = 20.0) -> T:
     while not (value := look()):
         if time.monotonic() > end:
             raise AssertionError(f"nothing came within {timeout:g} s; last seen: {value!r}")
-        time.sleep(_PAUSE)
+        time.sleep(pause)
     return value
 
 
