@@ -13,8 +13,12 @@ from pathlib import Path
 from matrix import pythons, results, table
 from matrix.environments import ENVS, REQUIREMENTS, ROOT, build_wheel, prepare, prepare_for_tests, program
 
-# Most tests wait for a process most of the time, so more workers than processors pay.
+# Most tests wait for a process most of the time, so more workers than processors pay. Each worker collects all tests,
+# which takes as long as many of them.
 WORKERS = 4
+WORKERS_OF_WHOLE, WORKERS_OF_OTHERS = 3, 2
+"""Of an environment that runs everything, and of one beside it that runs a part: as many in all as keep two processors
+busy to the end of each."""
 NOTHING_COLLECTED = 5  # pytest's exit code
 MOST_DISTURBED = 8
 """More failures than this are no disturbance, and are not tried again."""
@@ -55,17 +59,30 @@ def _all(
     newest = interpreters[max(interpreters)]
     wheel = build_wheel(newest)
     _say(f"built {wheel.name}; preparing {', '.join(environment.name for environment in chosen)}")
-    collected = []
-    with ThreadPoolExecutor(max_workers=2) as pool:  # the later environments are made while the first is tested
+    with ThreadPoolExecutor(max_workers=2) as pool, ThreadPoolExecutor(max_workers=2) as lanes:
+        # The later environments are made while the first is tested.
         tools = pool.submit(prepare, ENVS / "check", newest, ["-r", str(REQUIREMENTS / "check.txt")])
-        folders = [pool.submit(prepare_for_tests, one, interpreters[one.python], wheel) for one in chosen]
-        typed = next((i for i, one in enumerate(chosen) if one.sdk == "2.3"), 0)
-        if not (given.only or given.ends):
-            collected.append(_checks(tools.result(), folders[typed].result()))
-        if not given.check:
-            for environment, folder in zip(chosen, folders, strict=True):
-                first = environment is chosen[0]
-                collected.append(_pytest(environment, folder.result(), given.pytest, first=first))
+        folders = {one: pool.submit(prepare_for_tests, one, interpreters[one.python], wheel) for one in chosen}
+        typed = next((one for one in chosen if one.sdk == "2.3"), chosen[0])
+        checked = not (given.only or given.ends)
+        whole = [] if given.check else [one for one in chosen if one.whole]
+        others = [] if given.check else [one for one in chosen if not one.whole]
+        both = bool(whole and others)
+
+        def lane(environments: list[table.Environment], workers: int) -> list[results.Result]:
+            return [
+                _pytest(one, folders[one].result(), given.pytest, workers, first=one is chosen[0])
+                for one in environments
+            ]
+
+        first = lanes.submit(lane, whole, WORKERS_OF_WHOLE if both else WORKERS)
+        collected = [_checks(tools.result(), folders[typed].result())] if checked else []
+        second = lanes.submit(lane, others, WORKERS_OF_OTHERS if both else WORKERS)
+        ran = {result.name: result for result in [*first.result(), *second.result()]}
+    for one in chosen:
+        if one.name in ran:
+            _settle(ran[one.name], one, folders[one].result())
+            collected.append(ran[one.name])
     return collected
 
 
@@ -83,7 +100,9 @@ def _checks(tools: Path, environment: Path) -> results.Result:
     return results.Result("check", len(codes) - failed, failed, seconds=time.monotonic() - started)
 
 
-def _pytest(environment: table.Environment, folder: Path, extra: list[str], *, first: bool) -> results.Result:
+def _pytest(
+    environment: table.Environment, folder: Path, extra: list[str], workers: int, *, first: bool
+) -> results.Result:
     report = ENVS / f"{environment.name}.xml"
     report.unlink(missing_ok=True)
     only_whole = table.INDEPENDENT_OF_THE_SDK | table.AT_THE_FAR_ENDS
@@ -93,30 +112,41 @@ def _pytest(environment: table.Environment, folder: Path, extra: list[str], *, f
     _say(environment.name)
     started = time.monotonic()
     # The console script, not `python -m pytest`: that would put the source tree before the installed wheel.
-    spread = ["--numprocesses", str(WORKERS), "--dist", "loadgroup"]
-    code = _stream([program(folder, "pytest"), "--quiet", f"--junitxml={report}", *spread, *options, *extra])
+    spread = ["--numprocesses", str(workers), "--dist", "loadgroup"]
+    command = [program(folder, "pytest"), "--quiet", f"--junitxml={report}", *spread, *options, *extra]
+    code = _stream(command, f"{environment.name}  ")
     if code == NOTHING_COLLECTED and extra:
         code = 0  # what was asked for does not run in this environment
-    result = results.read(environment.name, report, code, time.monotonic() - started)
-    if 0 < len(result.broken) <= MOST_DISTURBED and result.failed == len(result.broken):
-        result.settle(_again(environment, folder, result.broken))
-    return result
+    return results.read(environment.name, report, code, time.monotonic() - started)
 
 
-def _again(environment: table.Environment, folder: Path, nodes: list[str]) -> results.Result:
-    """The failed tests once more, one after another: many meet real processes, and a busy machine disturbs a few."""
+def _settle(result: results.Result, environment: table.Environment, folder: Path) -> None:
+    """The failed tests once more, one after another and with nothing beside them: many meet real processes, and a busy
+    machine disturbs a few."""
+    nodes = result.broken
+    if not 0 < len(nodes) <= MOST_DISTURBED or result.failed != len(nodes):
+        return
     _say(f"{environment.name}, once more by themselves: {len(nodes)}")
     report = ENVS / f"{environment.name}.again.xml"
     report.unlink(missing_ok=True)
-    code = _stream([program(folder, "pytest"), "--quiet", f"--junitxml={report}", *nodes])
-    result = results.read(environment.name, report, code, 0.0)
-    return result if report.exists() and code in {0, 1} else results.Result(environment.name, broken=nodes)
+    command = [program(folder, "pytest"), "--quiet", f"--junitxml={report}", *nodes]
+    code = _stream(command, f"{environment.name}  ")
+    again = results.read(environment.name, report, code, 0.0)
+    result.settle(again if report.exists() and code in {0, 1} else results.Result(environment.name, broken=nodes))
 
 
-def _stream(command: list[str]) -> int:
+def _stream(command: list[str], before: str = "") -> int:
+    """Runs it and prints what it says line by line, with ``before`` in front: two environments may speak at once."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHONPATH", "OTEL_"))}
     clean["OTEL_MCP_TESTS_ON"] = "wheel"
-    return subprocess.run(command, cwd=ROOT, check=False, stdin=subprocess.DEVNULL, env=clean).returncode
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", env=clean,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(f"{before}{line}", end="", flush=True)
+    return process.returncode
 
 
 def _say(text: str) -> None:

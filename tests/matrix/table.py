@@ -23,8 +23,12 @@ AT_THE_FAR_ENDS = frozenset({
     "resilience", "security", "servers", "stress", "unchanged",
 })  # fmt: skip
 
-# Folders that do not depend on the Python version either: in the first environment only.
-ONCE = frozenset({"benchmarks", "contract", "dashboards", "docs", "house", "packaging"})
+# Folders and files that do not depend on the Python version either: in the first environment only. Of the report,
+# what a browser makes of its page, and what its method claims of months of calls.
+ONCE = frozenset({
+    "benchmarks", "contract", "dashboards", "docs", "house", "packaging",
+    "report/test_report_page.py", "report/test_report_truth.py",
+})  # fmt: skip
 
 # Folders that need other packages and have environments of their own.
 ELSEWHERE = ("hosts", "scenarios/hermes", "coexistence", "bounds")  # targets of make with environments of their own
