@@ -5,15 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
-from harness.servers import Servers, servers_in
 from otel_mcp._ground import guard
 
-# A busy machine is no reason to fail: how long an example takes is not what these tests are about.
-hypothesis.settings.register_profile("suite", deadline=None, database=None)
+if TYPE_CHECKING:
+    from harness.servers import Servers
+
+# A busy machine is no reason to fail: how long an example takes is not what these tests are about. Properties are tried
+# in two environments, so that `make test` tries each a hundred times.
+hypothesis.settings.register_profile("suite", deadline=None, database=None, max_examples=50)
 hypothesis.settings.load_profile("suite")
 
 DETACH_FAILED = "Failed to detach context"
@@ -70,6 +74,9 @@ def our_warnings(request: pytest.FixtureRequest) -> Iterator[list[str]]:
 @pytest.fixture
 def servers(tmp_path: Path) -> Iterator[Servers]:
     """Starts misbehaving servers; see ``harness.servers``."""
+    # Here, because it brings the SDK, and the process that only hands tests to the workers loads this file too.
+    from harness.servers import servers_in
+
     with servers_in(tmp_path) as started:
         yield started
 
