@@ -30,7 +30,8 @@ from otel_mcp._observe import attempts
 from otel_mcp._sdk import link
 
 SOAK_SECONDS = float(os.environ.get("SOAK_SECONDS", "0"))
-PLANS = 15
+PLANS = 8
+"""Some hundred calls each, in each of two environments."""
 CALL_METHODS = ("tools/call", "resources/read", "prompts/get")
 
 
