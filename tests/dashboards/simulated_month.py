@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from prometheus_process import Prometheus, blocks_from, required, running
+from prometheus_process import ROOMY, Prometheus, blocks_from, required, running
 
 from dashboards import backfill, build
 from dashboards.simulation import Simulation
@@ -63,5 +63,5 @@ def record(prometheus: Prometheus, group: dict[str, Any], start: int, end: int, 
     command = [required("promtool"), "tsdb", "create-blocks-from", "--max-block-duration=24h", "rules"]
     command += [f"--url={prometheus.url}", f"--start={start}", f"--end={end}", f"--output-dir={folder / 'data'}"]
     command += [str(rules)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=ROOMY)
     assert done.returncode == 0, done.stdout + done.stderr
