@@ -166,15 +166,6 @@ def hanging(
     """A look that is satisfied once endpoint, call log and both forms of `top` show this open call or request."""
 
     def look(operator: Operator) -> Hanging | None:
-        metrics = operator.scrape()
-        labels = {"otel_mcp_connector": connector, "mcp_method_name": method}
-        active = metrics.total("otel_mcp_client_request_active", **labels)
-        age = metrics.total("otel_mcp_client_request_oldest_age_seconds", **labels)
-        if phase is not None and method == "tools/call":
-            age = metrics.total(
-                "otel_mcp_client_call_oldest_age_seconds", otel_mcp_connector=connector, otel_mcp_phase=phase
-            )
-            active = max(active, 1)
         records = [
             line
             for line in operator.records("still_waiting")
@@ -184,9 +175,20 @@ def hanging(
             and (phase is None or line["phase"] == phase)
             and all(line[name] == value for name, value in record.items())
         ]
+        if not records:
+            return None  # it comes last, and to look for it takes the least
+        metrics = operator.scrape()
+        labels = {"otel_mcp_connector": connector, "mcp_method_name": method}
+        active = metrics.total("otel_mcp_client_request_active", **labels)
+        age = metrics.total("otel_mcp_client_request_oldest_age_seconds", **labels)
+        if phase is not None and method == "tools/call":
+            age = metrics.total(
+                "otel_mcp_client_call_oldest_age_seconds", otel_mcp_connector=connector, otel_mcp_phase=phase
+            )
+            active = max(active, 1)
         top = [row for row in operator.top(operator.url) if row["connector"] == connector]
         top_log = [row for row in operator.top(operator.log) if (row["method"], row["tool"]) == (method, tool)]
-        if active > 0 and age > 0 and records and top and top_log:
+        if active > 0 and age > 0 and top and top_log:
             return Hanging(metrics, records, top, top_log)
         return None
 
