@@ -67,8 +67,8 @@ def test_an_alert_says_what_how_much_and_where_to_go(rule: dict[str, Any]) -> No
 HOURS = 3 * 24 + 4
 """Three days and the small hours of a fourth: each day's hour 01 is met four times."""
 STEP = 5
-"""Minutes between samples and evaluations; every shipped interval would take promtool minutes to go through. No more than
-a query looks back: promtool evaluates the groups in any order, and the alert reads what was recorded a step before."""
+"""Minutes between samples and evaluations; every shipped interval would take promtool minutes to go through. No more
+than a query looks back: promtool evaluates groups in any order, and the alert reads what was recorded a step before."""
 CUT_OFF = {
     "habit": {1, 25, 49, 73},
     "two-days": {25, 49},
