@@ -97,7 +97,8 @@ class Flight:
     async def _run(self) -> None:
         enclosing.set(self)
         try:
-            self._settle(await _awaitable(self._fn), None)
+            if not self.let_go:  # otherwise its waiter went before it could begin
+                self._settle(await _awaitable(self._fn), None)
         except anyio.get_cancelled_exc_class() as cancelled:
             # Swallowed on purpose: this task ends here anyway, and nobody is above it who could be told.
             abrupt = CallEndedAbruptly("the call was cancelled by neither its caller nor its deadline")

@@ -46,7 +46,11 @@ def in_trio() -> bool:
 def _spawn_asyncio(body: Callable[[], Awaitable[None]], name: str) -> Cancel:
     import asyncio
 
+    begun = False
+
     async def run() -> None:
+        nonlocal begun
+        begun = True
         await body()
 
     loop = asyncio.get_running_loop()
@@ -58,7 +62,10 @@ def _spawn_asyncio(body: Callable[[], Awaitable[None]], name: str) -> Cancel:
     # which burns a core for as long as a callee that swallows it is left behind. But not once and for all either: a
     # callee that swallowed it in one place may go on to wait for ever in the next.
     def cancel() -> None:
-        if not task.done():
+        if not begun:
+            # Of a task that is cancelled before its first step asyncio runs nothing, not even a `finally`.
+            loop.call_soon(cancel)
+        elif not task.done():
             task.cancel()
             loop.call_later(_AGAIN, cancel)
 

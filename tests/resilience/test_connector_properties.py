@@ -14,7 +14,7 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harness.virtual import BACKENDS, run
@@ -167,6 +167,7 @@ class Play:
 @pytest.mark.parametrize("backend", BACKENDS)
 @settings(max_examples=40, deadline=None)
 @given(script=st.lists(steps, min_size=1, max_size=25))
+@example(script=[("call", "echo", False, None), ("reconnect",), ("wait", 0.0)])
 def test_whatever_happens_in_whatever_order(backend: str, script: list[tuple[Any, ...]]) -> None:
     play = Play(script, backend)
     run(backend, play.run)

@@ -9,6 +9,7 @@ import pytest
 
 from harness.virtual import options
 from otel_mcp.resilience import CallEndedAbruptly, CallResult, DeadlineInverted, Outcome, call_with_deadline
+from otel_mcp.resilience._flight import Flight
 
 pytestmark = pytest.mark.anyio
 
@@ -53,6 +54,20 @@ async def test_an_answer_in_time_is_ok_with_its_value_and_its_time() -> None:
 
     assert result == CallResult(Outcome.OK, value="rows", elapsed=pytest.approx(2))
     assert result.bucket == "ok"
+
+
+async def test_a_call_that_is_interrupted_before_it_began_is_never_made_and_over_at_once() -> None:
+    made: list[str] = []
+
+    async def callee() -> None:
+        made.append("a step")
+
+    began = anyio.current_time()
+    flight = Flight(callee, began + 5)
+    flight.start()
+    flight.interrupt(ConnectionError("gone"))
+    assert await flight.wait()
+    assert (flight.left_behind, made, anyio.current_time()) == (False, [], began)
 
 
 @pytest.mark.promise("three-way-result")
