@@ -20,7 +20,6 @@ from otel_mcp._ground.settings import Settings
 from otel_mcp._ledger.ledger import ledger
 from otel_mcp._ledger.statistics import Statistics, snapshot
 from otel_mcp._observe import scopes
-from otel_mcp._record.metrics import Metrics
 from otel_mcp._record.recorder import recorder
 
 if TYPE_CHECKING:
@@ -186,11 +185,11 @@ def _begin(stack: contextlib.ExitStack) -> Capture:
     tracers.add_span_processor(SimpleSpanProcessor(spans))
     meters = MeterProvider([reader], shutdown_on_exit=False)
     stack.callback(meters.shutdown)
+    recorder.metrics.flush()  # sessions that are open keep their series, in which the program's values wait
     recorder.reset()
     recorder.settings = Settings()
     recorder.before_attempt = None
     recorder.call_log = log
-    recorder.metrics = Metrics(ledger)
     recorder.bind_tracer_provider(tracers)
     recorder.bind_meter_provider(meters)
     seen = Capture(spans, reader, log)

@@ -53,9 +53,11 @@ class Metrics:
         """Some meter provider receives what is recorded."""
         self._histograms: dict[str, Histogram] = {}
         self._sets: dict[str, Sets[Series]] = {}
-        self._gathered = Gathered(self._record_gathered, self._histogram)
-        self.gather: Callable[[Series, float], None] = self._gathered.add
+        gathered = Gathered(self._record_gathered, self._histogram)
+        self.gather: Callable[[Series, float], None] = gathered.add
         """One value that needs no exemplar: recorded soon, together with others, or at a collection."""
+        self.flush: Callable[[], None] = gathered.flush
+        """Record every value that waits."""
         self._nowhere: Any = None
         """A context without a span. It has an entry, because the SDK takes an empty one for none."""
         self._epoch = 0
@@ -63,7 +65,7 @@ class Metrics:
 
     def bind(self, provider: MeterProvider | None, version: str) -> None:
         """Create all instruments on a provider; what was bound before goes silent."""
-        self._gathered.flush()
+        self.flush()
         self._epoch += 1
         self._histograms = {}
         self._keep = []
@@ -92,7 +94,7 @@ class Metrics:
         epoch = self._epoch
 
         def callback(options: CallbackOptions) -> Iterable[Observation]:
-            self._gathered.flush()  # the SDK calls back before it collects, so what was gathered is in what it collects
+            self.flush()  # the SDK calls back before it collects, so what was gathered is in what it collects
             points: list[Observation] = []
             if epoch == self._epoch:
                 # A callback that raises would log a traceback at each scrape.

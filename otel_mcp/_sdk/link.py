@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import weakref
 from datetime import timedelta
 from typing import Any, Final
@@ -70,12 +71,11 @@ def _abandoned(session: Session, _: Any) -> None:
 
 
 def seconds(value: Any) -> float | None:
-    """A time limit of either SDK in seconds: 1.x has `timedelta`, 2.x floats."""
+    """A time limit of either SDK in seconds, 1.x has `timedelta`, 2.x floats; None for none, and for an endless one."""
     if value is None:
         return None
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    return float(value)
+    found = value.total_seconds() if isinstance(value, timedelta) else float(value)
+    return found if math.isfinite(found) else None
 
 
 def request_id(sent_back: Any) -> Any:

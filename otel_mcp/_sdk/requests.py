@@ -121,8 +121,7 @@ def _begin(
 def _limit(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float | None:
     """The SDK's read time-out for this request, seconds; None for none. The request's own replaces the session's."""
     given = args[1] if len(args) > 1 else kwargs.get("request_read_timeout_seconds")
-    seconds = link.seconds(given) if given is not None else session.read_timeout
-    return seconds if seconds is not None and math.isfinite(seconds) else None
+    return session.read_timeout if given is None else link.seconds(given)
 
 
 def begin(session: Session, method: str, params: Any, key: Any, limit: float | None) -> Attempt:

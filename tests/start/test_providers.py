@@ -176,13 +176,14 @@ def test_a_view_that_makes_our_histograms_exponential_does_not_cost_the_programs
         from opentelemetry.sdk.metrics import Histogram, MeterProvider
         from opentelemetry.sdk.metrics.view import ExponentialBucketHistogramAggregation, View
         from otel_mcp._ground import catalogue
+        from otel_mcp._record.gathered import Series
         exponential = View(instrument_type=Histogram, aggregation=ExponentialBucketHistogramAggregation())
         metrics.set_meter_provider(MeterProvider([PrometheusMetricReader()], views=[exponential]))
         metrics.get_meter("program").create_counter("mine").add(1)
         import mcp, otel_mcp
         otel_mcp.instrument()
         ensure_started()
-        recorder.metrics.record(catalogue.LATE_RESPONSE_DELAY, 1.0, {})
+        recorder.metrics.record(Series(catalogue.LATE_RESPONSE_DELAY.name, {}), 1.0)
         page = prometheus_client.generate_latest().decode()
         print("mine_total{" in page, "otel_mcp_hooks{" in page, "late_response" in page)
         """
@@ -202,11 +203,12 @@ def test_a_view_for_other_histograms_or_without_a_prometheus_exporter_changes_no
         from opentelemetry.sdk.metrics.export import InMemoryMetricReader
         from opentelemetry.sdk.metrics.view import ExponentialBucketHistogramAggregation, View
         from otel_mcp._ground import catalogue
+        from otel_mcp._record.gathered import Series
         def seen(reader, **of):
             view = View(aggregation=ExponentialBucketHistogramAggregation(), **of)
             runtime.use_providers({"metrics": MeterProvider([reader], views=[view])})
             ensure_started()
-            recorder.metrics.record(catalogue.LATE_RESPONSE_DELAY, 1.0, {})
+            recorder.metrics.record(Series(catalogue.LATE_RESPONSE_DELAY.name, {}), 1.0)
         import prometheus_client
         seen(PrometheusMetricReader(), meter_name="program")
         print("late_response_delay_seconds_count" in prometheus_client.generate_latest().decode())
