@@ -74,6 +74,8 @@ class Gathered:
     def flush(self) -> None:
         """Record everything that was added before. Never raises."""
         with self._turn:
+            if self._busy:
+                return  # a signal handler or a finalizer that collects, in the middle of `_hand_over`
             for _ in range(len(self._listed)):
                 series = self._listed.pop()
                 series.listed_by = None  # first: a value that is added from now on lists it again

@@ -243,13 +243,17 @@ def interrupted(waiting: Waiting, series: Series) -> Callable[[Series, float], N
         waiting.record(of, value)
         if value == 0:
             add(waiting.points, series, range(1000, 1000 + 2 * ENOUGH))
+            waiting.points.flush()
 
     return record
 
 
-def test_a_signal_handler_that_calls_in_the_middle_of_it_loses_nothing(waiting: Waiting, series: Series) -> None:
+def test_a_signal_handler_that_calls_and_collects_in_the_middle_of_it_loses_nothing(
+    waiting: Waiting, series: Series
+) -> None:
     waiting.points._record = interrupted(waiting, series)
     add(waiting.points, series, range(ENOUGH))
+    assert series.listed_by is waiting.points
     assert waiting.count() == 3 * ENOUGH
 
 
