@@ -43,8 +43,7 @@ class V1:
         carrier = ask(attempt.span_context, attempt.context) if ask is not None else None
         if not carrier:
             return request
-        carrying = _Carrying(request)
-        carrying._self_carrier = carrier
+        carrying = _Carrying(request, carrier)
         meta = getattr(request.root.params, "meta", None)
         if meta is not None and meta.model_extra:
             carrying._self_before = {**meta.model_extra}
@@ -79,9 +78,13 @@ def _carrier() -> Callable[..., dict[str, str]] | None:
 class _Carrying(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """The caller's own request, but that its dump has trace context in `_meta`: all that the SDK asks a request for."""
 
-    _self_carrier: dict[str, str]
     _self_before: Mapping[str, Any] = MappingProxyType({})
     """What the caller has put into `_meta` beside the SDK's own fields."""
+
+    def __init__(self, request: Any, carrier: dict[str, str]) -> None:
+        # Both are asked for: Datadog makes a `type(request)(root)`, and sends what it has got where that fails.
+        super().__init__(request)
+        self._self_carrier = carrier
 
     def model_dump(self, *args: Any, **kwargs: Any) -> Any:
         """The request as a dict, which is the SDK's to change."""
