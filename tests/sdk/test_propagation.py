@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 from typing import Any
@@ -135,4 +136,24 @@ async def test_a_trace_parent_that_the_caller_copied_from_elsewhere_gives_way_to
     with testing.capture() as seen:
         async with client_session(http.target) as session:
             told = json.loads(text(await call_tool(session, "meta", meta=stale)))
+    assert names(told, tool_span(seen, "meta"))
+
+
+@pytest.mark.skipif(MAJOR == 2, reason="2.x puts the trace context in itself, and we make the span current for it")
+async def test_an_instrumentor_below_us_that_would_make_a_request_anew_sends_ours(
+    http: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mcp.shared.session import BaseSession
+
+    original = BaseSession.send_request
+
+    async def send_request(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        with contextlib.suppress(Exception):  # as Datadog's does
+            request = type(request)(request.root)
+        return await original(self, request, *args, **kwargs)
+
+    monkeypatch.setattr(BaseSession, "send_request", send_request)
+    with testing.capture() as seen:
+        async with client_session(http.target) as session:
+            told = json.loads(text(await call_tool(session, "meta")))
     assert names(told, tool_span(seen, "meta"))
