@@ -62,12 +62,14 @@ def _spawn_asyncio(body: Callable[[], Awaitable[None]], name: str) -> Cancel:
     # which burns a core for as long as a callee that swallows it is left behind. But not once and for all either: a
     # callee that swallowed it in one place may go on to wait for ever in the next.
     def cancel() -> None:
-        if not begun:
-            # Of a task that is cancelled before its first step asyncio runs nothing, not even a `finally`.
-            loop.call_soon(cancel)
-        elif not task.done():
+        if task.done():
+            return
+        if begun:
             task.cancel()
             loop.call_later(_AGAIN, cancel)
+        else:
+            # Of a task that is cancelled before its first step asyncio runs nothing, not even a `finally`.
+            loop.call_soon(cancel)
 
     return cancel
 
