@@ -55,8 +55,6 @@ class Connector:
     last_end: str | None = None
     """Why the last session ended, as a connect reason, for the next connect."""
     registered: bool = False
-    good_points: Any = None
-    """Series of the points of its good calls."""
 
     def state(self) -> str:
         """The state that counts; see `docs/contract.md`, `otel_mcp.client.connector.state`."""

@@ -116,7 +116,7 @@ class Recorder:
     def call_ended(self, call: Call, verdict: Verdict) -> None:
         """One histogram point, the span's end, one `call` event."""
         if self.metrics.bound:
-            series = self._call(call.connector, verdict)
+            series = self.metrics.series(c.CALL_DURATION, (call.connector.name, verdict.outcome), points.CALL)
             if verdict is OK and call.elapsed < _QUICK:
                 self.metrics.gather(series, call.elapsed)
             else:
@@ -126,15 +126,6 @@ class Recorder:
         if self.call_log is not None or self.logger is not None:
             kind = call.session.transport.kind if call.session is not None else None
             self.event("call", call.started_ns, call.name, kind, lambda: events.call_fields(call, verdict), call)
-
-    def _call(self, connector: Connector, verdict: Verdict) -> Series:
-        """The series of a call's point; that of a good one is kept by the connector."""
-        series: Series | None = connector.good_points if verdict is OK else None
-        if series is None:
-            series = self.metrics.series(c.CALL_DURATION, (connector.name, verdict.outcome), points.CALL)
-            if verdict is OK:
-                connector.good_points = series
-        return series
 
     # --- everything else --------------------------------------------------------------------------------------------
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any, Final
 
 import wrapt
@@ -43,11 +42,8 @@ class V1:
         carrier = ask(attempt.span_context, attempt.context) if ask is not None else None
         if not carrier:
             return request
-        carrying = _Carrying(request, carrier)
         meta = getattr(request.root.params, "meta", None)
-        if meta is not None and meta.model_extra:
-            carrying._self_before = {**meta.model_extra}
-        return carrying
+        return _Carrying(request, carrier, {} if meta is None else {**(meta.model_extra or {})})
 
     def verdict(self, method: str, result: Any) -> Verdict:
         if method == n.TOOLS_CALL and result.isError:
@@ -78,35 +74,32 @@ def _carrier() -> Callable[..., dict[str, str]] | None:
 class _Carrying(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """The caller's own request, but that its dump has trace context in `_meta`: all that the SDK asks a request for."""
 
-    _self_before: Mapping[str, Any] = MappingProxyType({})
-    """What the caller has put into `_meta` beside the SDK's own fields."""
-
-    def __init__(self, request: Any, carrier: dict[str, str]) -> None:
-        # Both are asked for: Datadog makes a `type(request)(root)`, and sends what it has got where that fails.
+    def __init__(self, request: Any, carrier: dict[str, str], before: dict[str, Any]) -> None:
+        # All are asked for: Datadog makes a `type(request)(root)`, and sends what it has got where that fails.
         super().__init__(request)
-        self._self_carrier = carrier
+        # The second: what the caller has put into `_meta` beside the SDK's own fields.
+        self._self_carried = carrier, before
 
     def model_dump(self, *args: Any, **kwargs: Any) -> Any:
         """The request as a dict, which is the SDK's to change."""
         data = self.__wrapped__.model_dump(*args, **kwargs)
         if kwargs.get("by_alias"):
             try:
-                params = data.setdefault("params", {})
-                meta = params.get(_META)
-                if meta is None:
-                    params[_META] = self._self_carrier
-                else:
-                    _add(meta, self._self_carrier, self._self_before)
+                self._self_put(data.setdefault("params", {}))
             except Exception as error:  # noqa: BLE001 - the request goes out without trace context
                 guard.caught("propagation", "the trace context of one request", error)
         return data
 
-
-def _add(meta: dict[str, Any], carrier: dict[str, str], before: Mapping[str, Any]) -> None:
-    for key, value in carrier.items():
-        # Otherwise an instrumentor between us and the SDK has put its own there.
-        if meta.get(key) == before.get(key):
-            meta[key] = value
+    def _self_put(self, params: dict[str, Any]) -> None:
+        carrier, before = self._self_carried
+        meta = params.get(_META)
+        if meta is None:
+            params[_META] = carrier
+            return
+        for key, value in carrier.items():
+            # Otherwise an instrumentor between us and the SDK has put its own there.
+            if meta.get(key) == before.get(key):
+                meta[key] = value
 
 
 def untold(sdk_session: Any) -> list[Any]:

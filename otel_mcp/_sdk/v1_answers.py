@@ -23,9 +23,7 @@ def wrap_handle_response(original: Any, switch: Switch) -> Any:
     def _handle_response(self: Any, message: Any, *args: Any, **kwargs: Any) -> Any:
         if switch.on:
             try:
-                session = sessions.of(self)
-                if session is not None:
-                    attempts.answered(session, link.request_id(message.message.root.id))
+                _answered(self, message.message.root)
             except Exception as error:  # noqa: BLE001 - the answer is handed on whatever happens here
                 guard.caught("requests", "a late answer", error)
         return original(self, message, *args, **kwargs)  # to be awaited
@@ -66,7 +64,12 @@ class _Watched:
         if self._switch.on:
             with guarded("requests", "a late answer"):
                 root = getattr(getattr(item, "message", None), "root", None)  # an exception of the transport has none
-                session = sessions.of(self._sdk_session)
-                if session is not None and root is not None and not hasattr(root, "method"):
-                    attempts.answered(session, link.request_id(root.id))
+                if root is not None and not hasattr(root, "method"):
+                    _answered(self._sdk_session, root)
         return item
+
+
+def _answered(sdk_session: Any, root: Any) -> None:
+    session = sessions.of(sdk_session)
+    if session is not None:
+        attempts.answered(session, link.request_id(root.id))
