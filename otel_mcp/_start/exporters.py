@@ -64,7 +64,7 @@ def make_tracer_provider(resource: Resource) -> TracerProvider | None:
     provider = TracerProvider(sampler=_sampler(), resource=resource, shutdown_on_exit=False)
     processor = quiet(BatchSpanProcessor, TRACES.name)
     for exporter in exporters:
-        provider.add_span_processor(_keep(processor(exporter, **_batch("OTEL_BSP"))))
+        provider.add_span_processor(_packing(processor(exporter, **_batch("OTEL_BSP"))))
     hush()
     return provider
 
@@ -80,7 +80,7 @@ def make_logger_provider(resource: Resource) -> LoggerProvider | None:
     provider = LoggerProvider(resource=resource, shutdown_on_exit=False)
     processor = quiet(BatchLogRecordProcessor, LOGS.name)
     for exporter in exporters:
-        provider.add_log_record_processor(_keep(processor(exporter, **_batch("OTEL_BLRP"))))
+        provider.add_log_record_processor(_packing(processor(exporter, **_batch("OTEL_BLRP"))))
     hush()
     return provider
 
@@ -148,6 +148,13 @@ def _keep(thing: Any) -> Any:
     return thing
 
 
+def _packing(processor: Any) -> Any:
+    from otel_mcp._start.packing import pack_what_waits
+
+    pack_what_waits(processor)
+    return _keep(processor)
+
+
 # --- one exporter -------------------------------------------------------------------------------------------------
 def _exporters(signal: Signal) -> list[Any]:
     pulled = ("prometheus",) if signal is METRICS else ()
@@ -201,15 +208,19 @@ def _otlp(signal: Signal, name: str) -> Any | None:
 def _load(place: tuple[str, str], signal: Signal) -> Any:
     module, name = place
     kind = getattr(importlib.import_module(module), name)
+    from otel_mcp._start.pacing import paced
+
     hush()
-    return quiet(kind, signal.name)
+    return quiet(kind, signal.name, paced)
 
 
 def _plug_in(signal: Signal, name: str) -> Any | None:
     for entry_point in entry_points(group=signal.entry_points, name=name):
         kind = entry_point.load()
+        from otel_mcp._start.pacing import whole
+
         hush()
-        return quiet(kind, signal.name)()
+        return quiet(kind, signal.name, whole)()
     say(
         f"{signal.exporter_variable}={short(name)!r}: no exporter of that name is installed; {signal.name} are not "
         "exported to it (otlp, console and none always work, and prometheus for metrics)"

@@ -8,9 +8,11 @@ and again. A short sleep hands the turn over at once.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
+
+from otel_mcp._start.packing import unpacked
 
 RECORDS_AT_A_TIME: Final = 8
 """Spans or log records between two pauses: about half a millisecond of encoding."""
@@ -20,22 +22,34 @@ PAUSE: Final = 0.0002
 """Seconds. A sleep of none would not do: the thread would often have its turn back before the other one wakes."""
 
 
-class Paced(list[Any]):
-    """A list that pauses while it is iterated, after every so many."""
+class Paced(Sequence[Any]):
+    """A sequence that pauses while it is iterated, after every so many; what was packed is unpacked on the way."""
 
-    def __init__(self, items: Iterable[Any], at_a_time: int) -> None:
-        super().__init__(items)
+    def __init__(self, items: Sequence[Any], at_a_time: int) -> None:
+        self._items = items
         self._at_a_time = at_a_time
 
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, place: Any) -> Any:
+        found = self._items[place]
+        return whole(found) if isinstance(place, slice) else unpacked(found)
+
     def __iter__(self) -> Iterator[Any]:
-        for place, item in enumerate(super().__iter__()):
+        for place, item in enumerate(self._items):
             if place and place % self._at_a_time == 0:
                 time.sleep(PAUSE)
-            yield item
+            yield unpacked(item)
+
+
+def whole(argument: Any) -> Any:
+    """What an exporter that we do not know is given: the very list that the SDK would give it."""
+    return [unpacked(item) for item in argument] if isinstance(argument, list) else argument
 
 
 def paced(argument: Any) -> Any:
-    """What an exporter is given, as something that pauses: a batch of spans or log records, or metrics."""
+    """What an exporter of OpenTelemetry's is given, as something that pauses: spans or log records, or metrics."""
     if isinstance(argument, (list, tuple)):
         return Paced(argument, RECORDS_AT_A_TIME)
     if hasattr(argument, "resource_metrics"):

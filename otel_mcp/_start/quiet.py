@@ -14,13 +14,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, Final
 
 from otel_mcp._ground.text import without_secrets
 from otel_mcp._start.notices import say
-from otel_mcp._start.pacing import paced
 
 _OUR_FRAMES: Final = 40
 """Frames looked at: an export retried inside requests and urllib3 is about 20 deep."""
@@ -133,17 +132,18 @@ def _short(text: str) -> str:
     return text if len(text) <= _MAX_REASON else text[: _MAX_REASON - 1] + "…"
 
 
-def quiet(kind: type[Any], what: str) -> type[Any]:
-    """A subclass of an exporter, processor or reader whose log records are taken out; batches are exported paced.
+def quiet(kind: type[Any], what: str, given: Callable[[Any], Any] | None = None) -> type[Any]:
+    """A subclass of an exporter, processor or reader whose log records are taken out.
 
-    `what` is how the failure line names what could not be sent ("traces").
+    `what` is how the failure line names what could not be sent ("traces"). `given` makes what an exporter is given of
+    what the SDK gives it.
     """
 
     class Quiet(kind):  # type: ignore[misc] # the class is only known at run time
         otel_mcp_what = what
 
         def export(self, *args: Any, **kwargs: Any) -> Any:
-            return super().export(*map(paced, args), **kwargs)
+            return super().export(*(args if given is None else map(given, args)), **kwargs)
 
         def on_end(self, span: Any) -> None:
             super().on_end(span)

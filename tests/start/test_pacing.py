@@ -35,7 +35,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_a_batch_arrives_whole_and_in_order_with_a_pause_after_every_eight(
     pauses: list[float], spans: int, expected: int
 ) -> None:
-    exporter = quiet(Exporter, "traces")()
+    exporter = quiet(Exporter, "traces", pacing.paced)()
     assert exporter.export(list(range(spans))) == spans
     assert exporter.taken == list(range(spans))
     assert pauses == [pacing.PAUSE] * expected
