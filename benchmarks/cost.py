@@ -32,11 +32,11 @@ def tables(bench: Bench) -> Iterator[str]:
 
 
 def _table(bench: Bench, sdk: str, transport: str) -> str:
-    commands, missing = _commands(bench, sdk, transport)
+    found, missing = commands(bench, sdk, transport)
     loops: dict[str, list[float]] = {}
     processes: dict[str, list[float]] = {}
     for _ in range(bench.choose(_GENERATIONS, 1)):
-        with subjects(commands) as (ready, failed):
+        with subjects(found) as (ready, failed):
             go_round(ready, bench.choose(10, 3), bench.choose(50, 5), bench.choose(300, 5))
             for name, subject in ready.items():
                 loops.setdefault(name, []).append(subject.cost)
@@ -45,12 +45,12 @@ def _table(bench: Bench, sdk: str, transport: str) -> str:
     cost, process = ({name: statistics.median(its) for name, its in figures.items()} for figures in (loops, processes))
     bare = cost["bare ours"]
     rows: list[tuple[object, ...]] = [("no telemetry", "", f"{bare:.0f}", "", "", "", "")]
-    for name in sorted(cost.keys() - {f"bare {peer}" for peer in ("ours", *PEERS)}, key=_order):
+    for name in sorted(cost.keys() - {f"bare {peer}" for peer in ("ours", *PEERS)}, key=order):
         way, what = name.split()
         base = f"bare {way}" if f"bare {way}" in cost else "bare ours"
-        rows.append((_called(way), what, f"{cost[base]:.0f}", *_added(cost, name, base), *_added(process, name, base)))
+        rows.append((called(way), what, f"{cost[base]:.0f}", *_added(cost, name, base), *_added(process, name, base)))
     rows += [
-        (_called(name.split()[0]), "", "", f"not measured: {reason}", "", "", "") for name, reason in missing.items()
+        (called(name.split()[0]), "", "", f"not measured: {reason}", "", "", "") for name, reason in missing.items()
     ]
     head = ["", "signals", "bare call, µs", "adds, µs", "× the floor", "in all threads, µs", "× the floor"]
     return table(head, rows)
@@ -63,7 +63,7 @@ def _added(cost: Mapping[str, float], name: str, base: str) -> tuple[str, str]:
     return f"{added:.0f}", f"{added / floor:.2f}" if floor > 0 else "n/a"
 
 
-def _commands(bench: Bench, sdk: str, transport: str) -> tuple[dict[str, Command], dict[str, str]]:
+def commands(bench: Bench, sdk: str, transport: str) -> tuple[dict[str, Command], dict[str, str]]:
     """What is started, and why the rest is not."""
     kinds = ("both",) if bench.quick else KINDS
     found = {"bare ours": bench.command("calls.py", "bare", "both", transport, sdk=sdk)}
@@ -84,10 +84,12 @@ def _commands(bench: Bench, sdk: str, transport: str) -> tuple[dict[str, Command
     return found, missing
 
 
-def _order(name: str) -> tuple[int, int, str]:
+def order(name: str) -> tuple[int, int, str]:
+    """The floor first, then ours, then the peers."""
     way, what = name.split()
     return {"floor": 0, "ours": 1}.get(way, 2), KINDS.index(what), way
 
 
-def _called(way: str) -> str:
+def called(way: str) -> str:
+    """A way as the tables name it."""
     return {"sdk": "the SDK's own spans", "floor": "the floor", "ours": "**otel_mcp**"}.get(way, way)

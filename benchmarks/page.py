@@ -15,6 +15,7 @@ from types import ModuleType
 import collectors
 import cost
 import growth
+import instructions
 import memory
 import records
 import scrape
@@ -27,6 +28,7 @@ PAGE = ROOT / "docs" / "performance.md"
 
 SECTIONS: dict[str, tuple[str, ModuleType]] = {
     "cost": ("What a call costs", cost),
+    "instructions": ("What a call costs, in instructions", instructions),
     "records": ("What is recorded for that price", records),
     "collectors": ("When the collector is ill", collectors),
     "scrape": ("What a scrape costs", scrape),
@@ -39,7 +41,7 @@ SECTIONS: dict[str, tuple[str, ModuleType]] = {
 _HEAD = """# Performance
 
 `make bench` writes this page. It makes its environments below `.envs`, runs everything below one after the other, and
-takes about half an hour once they stand, ten minutes more with `LONG=1`. Below each heading stands the command that
+takes about an hour once they stand, ten minutes more with `LONG=1`. Below each heading stands the command that
 prints that part alone; with `WRITE=1` it takes its place here. Every figure is compared with another one of the same
 run: take the ratios and not the microseconds to another machine.
 """
