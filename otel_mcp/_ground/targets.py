@@ -12,6 +12,7 @@ import hashlib
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -31,19 +32,15 @@ _VERBS: Final = frozenset({"run", "exec", "x", "dlx", "tool", "start", "compose"
 _GENERIC: Final = frozenset(
     {"server", "main", "index", "app", "dist", "build", "src", "__main__", "__init__", "cli", "bin", "lib", "mcp"}
 )
-_VALUE_FLAGS: Final = frozenset(
-    {
-        "--from", "--with", "--python", "-p", "--package", "--directory", "--project", "--env-file", "-c", "-cp",
-        "-classpath", "-r", "--require", "--import", "-X", "-W",
-    }
-)  # fmt: skip
-_CONTAINER_VALUE_FLAGS: Final = frozenset(
-    {
-        "-e", "--env", "--env-file", "-v", "--volume", "--name", "--network", "-w", "--workdir", "-u", "--user",
-        "--platform", "--mount", "--entrypoint", "--label", "-l", "-p", "--publish", "--memory", "-m", "--cpus",
-    }
-)  # fmt: skip
+_VALUE_FLAGS: Final = frozenset({"-p", "-c", "-cp", "-classpath", "-r", "-X", "-W"})
+_CONTAINER_VALUE_FLAGS: Final = frozenset({"-e", "-h", "-l", "-m", "-p", "-u", "-v", "-w"})
 """Kept apart: ``-u`` takes a value for docker and none for python, ``-m`` is a module for python only."""
+_SWITCHES: Final = re.compile(
+    r"--(no|allow|deny|unstable|experimental|enable|disable|trace|use|prefer|preserve|ignore)-.*|--("
+    "all-extras|bun|detach|dev|foreground|frozen|init|inspect|interactive|isolated|locked|native-tls|non-interactive|"
+    "offline|privileged|quiet|read-only|refresh|release|reload|rm|silent|tty|unstable|verbose|watch|yes)"
+)
+"""Long flags of wrappers that take no value. What follows any other one may be a token, and is never a name."""
 _PYTHON: Final = re.compile(r"(python|pypy)[\d.]*(\.exe)?$", re.IGNORECASE)
 _SUFFIX: Final = re.compile(r"\.(py|pyz|js|mjs|cjs|ts|mts|jar|rb|sh|exe|cmd|bat|dll)$", re.IGNORECASE)
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=(?!=)")
@@ -51,6 +48,7 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=(?!=)")
 _NO_NAME: Final = re.compile(r"\d+(\.\d+)?[smhd]?|/[A-Za-z]")
 """The time of ``timeout 60s``, the switch of ``cmd /c``."""
 _USERINFO: Final = re.compile(r"//[^/]*@")
+_SCRIPT_FLAG: Final = re.compile(r"-[a-z]*c")
 _SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh"})
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
@@ -60,9 +58,16 @@ def from_command(command: str, args: Sequence[str]) -> str | None:
     words = [command, *args]
     if "--" in words[1:]:
         words = words[len(words) - words[::-1].index("--") :] or words
-    if _basename(command) in _SHELLS and "-c" in args[:-1]:
-        words = _last_of_script(args[args.index("-c") + 1]) or words
+    if _basename(command) in _SHELLS:
+        words = _last_of_script(_script(args)) or words
     return _first_name(words)
+
+
+def _script(args: Sequence[str]) -> str:
+    """What a shell is given with ``-c`` or ``-lc``."""
+    return next(
+        (text for flag, text in pairwise(args) if _SCRIPT_FLAG.fullmatch(flag) and not text.startswith("-")), ""
+    )
 
 
 def _last_of_script(script: str) -> list[str]:
@@ -74,20 +79,21 @@ def _last_of_script(script: str) -> list[str]:
 
 
 def _first_name(words: Sequence[str]) -> str | None:
+    """The name in the first word that is no wrapper's: those after it are the server's own arguments."""
     skip_value = container = module = False
-    fallback: str | None = None
-    for word in words:
+    for place, word in enumerate(words):
         if skip_value:
             skip_value = False
             continue
         if word.startswith("-") and word != "-":
             module = word in {"-m", "--module"} and not container
-            skip_value = word in (_CONTAINER_VALUE_FLAGS if container else _VALUE_FLAGS)
+            skip_value = not module and _takes_value(word, container)
             continue
         if "://" in word:
             word = safe_url(word)
         name = _basename(word)
-        if not module and (_is_wrapper(name) or name in _VERBS or _says_nothing(word)):
+        runs_another = name == "mcp" and words[place + 1 : place + 2] == ["run"]
+        if not module and (_is_wrapper(name) or name in _VERBS or runs_another or _says_nothing(word)):
             container = container or name.lower() in _CONTAINERS
             continue
         if module:
@@ -95,11 +101,17 @@ def _first_name(words: Sequence[str]) -> str | None:
         elif container:
             name = name.split(":", 1)[0]  # image:tag
         elif name.lower() in _GENERIC:
-            fallback = fallback or name
-            name = _parent_name(word) or ""
-        if cleaned := clean(name):
-            return cleaned
-    return clean(fallback) if fallback else _last_resort(words)
+            name = _parent_name(word) or name
+        return clean(name) or _last_resort(words)
+    return _last_resort(words)
+
+
+def _takes_value(flag: str, container: bool) -> bool:
+    if "=" in flag:
+        return False
+    if flag.startswith("--"):
+        return _SWITCHES.fullmatch(flag) is None
+    return flag in (_CONTAINER_VALUE_FLAGS if container else _VALUE_FLAGS)
 
 
 def _says_nothing(word: str) -> bool:

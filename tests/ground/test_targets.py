@@ -51,6 +51,21 @@ COMMANDS = {
     "./weather.sh": "weather",
     "weather-mcp": "weather-mcp",
     "/usr/local/bin/my server": "my",
+    "mcp run weather.py": "weather",
+    "npx --yes @acme/crm": "crm",
+    "uv run --frozen --extra files weather": "weather",
+    "node --experimental-strip-types /srv/github-mcp/server.ts": "github-mcp",
+    "python server.py --api-key sk-live-4711": "server",
+    "python server.py sk-live-4711": "server",
+    "node dist/index.js --api-key sk-live-4711": "index",
+    "uv run server.py --password sk-live-4711": "server",
+    "java -jar server.jar sk-live-4711": "server",
+    "mcp sk-live-4711": "mcp",
+    "npx --token sk-live-4711 crm": "crm",
+    "npx --token sk-live-4711": "npx",
+    "uvx --index-url https://user:sk-live-4711@pypi.corp/simple crm": "crm",
+    "docker run -i --hostname sk-live-4711 mcp/crm:1": "crm",
+    "bash -lc 'TOKEN=abc python server.py --key sk-live-4711'": "server",
 }
 
 
