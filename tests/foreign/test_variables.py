@@ -99,6 +99,12 @@ def test_a_bad_endpoint_is_named_without_user_password_and_query(endpoint: str) 
     assert SECRET not in line
 
 
+@pytest.mark.parametrize("password", ["pa/{}", "pa#{}", "pa?{}", "{}/ss", "{}@x"])
+def test_a_password_that_breaks_the_endpoint_is_not_shown(password: str) -> None:
+    endpoint = f"http://user:{password.format(SECRET)}@127.0.0.1:1"
+    assert not [line for line in said_about({"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}) if SECRET in line]
+
+
 @pytest.mark.parametrize(
     "headers", [f"authorization {SECRET}", f"a=b,{SECRET}", f"={SECRET}%0A", f"x=Bearer {SECRET}\n"]
 )
@@ -109,7 +115,6 @@ def test_of_bad_headers_the_place_is_named_and_no_text(headers: str) -> None:
 
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_what_stands_before_the_at_sign_of_an_authority_is_shown_nowhere(user: str, rest: str) -> None:
-    user = user.replace("/", "").replace("?", "").replace("#", "")
     for scheme in ("", "http://", "x+y://"):
         shown = without_secrets(f"{scheme}{user}{SECRET}@{rest}")
         assert SECRET not in shown
