@@ -67,19 +67,23 @@ class Labels:
 
     def method(self, connector: str, method: str) -> str:
         """The label of a JSON-RPC method."""
-        return self._bounded(self._methods, connector, method, MAX_METHODS, n.MCP_METHOD_NAME)
+        return self._bounded(self._methods, connector, method, MAX_METHODS) or self.fold(n.MCP_METHOD_NAME)
+
+    def method_asked(self, connector: str, method: str) -> str:
+        """The same for who asks again and again, as a gauge does: nothing is counted as folded."""
+        return self._bounded(self._methods, connector, method, MAX_METHODS) or n.OTHER
 
     def lock(self, connector: str, name: str) -> str:
         """The label of a lock's name."""
-        return self._bounded(self._locks, connector, name, MAX_LOCKS, n.LOCK_NAME)
+        return self._bounded(self._locks, connector, name, MAX_LOCKS) or self.fold(n.LOCK_NAME)
 
-    def _bounded(self, given: dict[tuple[str, str], str], connector: str, value: str, most: int, label: str) -> str:
+    def _bounded(self, given: dict[tuple[str, str], str], connector: str, value: str, most: int) -> str | None:
         key = (connector, value)
         known = given.get(key)
         if known is None:
             with self._lock:
                 if sum(1 for owner, _ in given if owner == connector) >= most:
-                    return self.fold(label)
+                    return None
                 known = given.setdefault(key, fit(value))
         return known
 

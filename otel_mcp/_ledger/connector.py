@@ -58,11 +58,12 @@ class Connector:
 
     def state(self) -> str:
         """The state that counts; see `docs/contract.md`, `otel_mcp.client.connector.state`."""
-        states = {session.state for session in self.sessions.values() if not session.retired}
+        sessions = list(self.sessions.values())  # a scrape asks beside threads in which sessions come and go
+        states = {session.state for session in sessions if not session.retired}
         if READY in states:
             return "ready"
         if CONNECTING in states:
-            fresh = all(s.reason in {"initial", "additional"} for s in self.sessions.values() if s.state == CONNECTING)
+            fresh = all(s.reason in {"initial", "additional"} for s in sessions if s.state == CONNECTING)
             return "connecting" if fresh else "reconnecting"
         if self.said_state is not None:
             return self.said_state

@@ -25,9 +25,9 @@ def _open(connector: Connector) -> Iterator[Attempt]:
 
 def _by_method(connector: Connector, labels: Labels) -> dict[str, list[float]]:
     """Start times of what is open, by method label; methods that were seen before stand there empty."""
-    starts: dict[str, list[float]] = {labels.method(connector.name, m): [] for m in list(connector.methods)}
+    starts: dict[str, list[float]] = {labels.method_asked(connector.name, m): [] for m in list(connector.methods)}
     for attempt in _open(connector):
-        starts.setdefault(labels.method(connector.name, attempt.method), []).append(attempt.started)
+        starts.setdefault(labels.method_asked(connector.name, attempt.method), []).append(attempt.started)
     return starts
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 from hypothesis import given
@@ -12,6 +13,7 @@ from otel_mcp._ground import text
 from otel_mcp._ground.labels import Labels, Sets
 from otel_mcp._ground.verdicts import FIXED_ERROR_TYPES
 from otel_mcp._ledger.ledger import Ledger
+from otel_mcp._ledger.model import Transport
 
 
 def test_a_tool_gets_its_label_only_when_it_was_listed_or_answered() -> None:
@@ -44,6 +46,14 @@ def test_methods_and_locks_have_a_budget_of_each_connector() -> None:
         assert "_other" not in methods[:-2]
         locks = [labels.lock(connector, f"lock {number}") for number in range(l.MAX_LOCKS + 1)]
         assert (locks[-1], "_other" in locks[:-1]) == ("_other", False)
+
+
+def test_a_gauge_that_asks_at_each_scrape_counts_nothing_as_folded() -> None:
+    labels = Labels()
+    asked = [labels.method_asked("odoo", str(number)) for number in range(20) for _ in range(2)]
+    assert (asked.count("_other"), labels.folded) == (24, {})
+    assert labels.method("odoo", "19") == "_other"
+    assert labels.folded == {"mcp.method.name": 1}
 
 
 def test_error_types_of_the_contract_cost_nothing_of_the_budget() -> None:
@@ -96,6 +106,32 @@ def test_a_full_cache_of_sets_folds_what_comes_after_and_keeps_what_it_has() -> 
     assert sets.get(("a",), ("_other",), lambda key: []) is first
     assert list(sets.values) == [("a",), ("b",), ("_other",)]
     assert labels.folded == {"set": 2}
+
+
+def test_a_connector_says_its_state_while_sessions_come_and_go_in_other_threads() -> None:
+    connector = Ledger().open_session("odoo", Transport("stdio"), provisional=False, reason=None).connector
+    (session,) = connector.sessions.values()
+    connector.sessions = dict.fromkeys(range(300), session)
+    done = threading.Event()
+
+    def come_and_go() -> None:
+        for number in range(300, 20_000):
+            connector.sessions[number] = session
+            connector.sessions.pop(number - 300, None)
+        done.set()
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        coming = threading.Thread(target=come_and_go)
+        coming.start()
+        states = set()
+        while not done.is_set():
+            states.add(connector.state())
+        coming.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert states == {"connecting"}
 
 
 def test_threads_that_race_share_one_budget() -> None:
