@@ -158,6 +158,7 @@ class Call:
     """False: the span is somebody else's `execute_tool` span."""
     trace_id: int = 0
     span_id: int = 0
+    trace_flags: int = 0
     ended: bool = False
     hidden_verdict: Verdict | None = None
     """How the SDK's hidden listing ended, where it did not end well."""

@@ -119,7 +119,8 @@ class Metrics:
         """One histogram point, if a provider is bound."""
         histogram = self._histogram(series)
         if histogram is not None:
-            histogram.record(value, series.attributes, context)
+            with guarded("metrics", "a histogram point"):  # an exemplar filter of the program's raises what it likes
+                histogram.record(value, series.attributes, context)
 
     def _record_gathered(self, series: Series, value: float) -> None:
         self.record(series, value, self._nowhere)

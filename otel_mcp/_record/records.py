@@ -53,7 +53,7 @@ def _context(call: Call | None) -> Context | None:
         return None
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
-    flags = TraceFlags(TraceFlags.SAMPLED)
+    flags = TraceFlags(call.trace_flags)
     return set_span_in_context(NonRecordingSpan(SpanContext(call.trace_id, call.span_id, False, flags)))
 
 

@@ -60,7 +60,7 @@ def start_attempt(tracer: Tracer, attempt: Attempt) -> None:
         attempt.span_context = context
         attempt.context = set_span_in_context(span, parent)
         if call is not None and not call.span_id:
-            call.trace_id, call.span_id = context.trace_id, context.span_id
+            call.trace_id, call.span_id, call.trace_flags = context.trace_id, context.span_id, context.trace_flags
 
 
 def _begun_with(attempt: Attempt) -> tuple[str, dict[str, Any]]:
@@ -211,7 +211,7 @@ def start_call(tracer: Tracer, call: Call) -> None:
         label = target_label(ledger.labels, call.connector, call.target) or call.method
         call.span = tracer.start_span(f"call {label}", kind=SpanKind.INTERNAL)
     context = call.span.get_span_context()
-    call.trace_id, call.span_id = context.trace_id, context.span_id
+    call.trace_id, call.span_id, call.trace_flags = context.trace_id, context.span_id, context.trace_flags
 
 
 def end_call(span: Span, call: Call, verdict: Verdict) -> None:

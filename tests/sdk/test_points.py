@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import anyio
 import pytest
-from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.metrics import ExemplarFilter, MeterProvider
 from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader, NumberDataPoint
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON
 
 from harness.servers import HttpServer
 from harness.sessions import call_tool, client_session
 from otel_mcp import testing
+from otel_mcp._ground import guard
 from otel_mcp._record.recorder import recorder
 
 pytestmark = pytest.mark.anyio
@@ -38,6 +45,43 @@ async def test_a_collection_has_every_call_that_ended_before_it(calls: int, http
                 await call_tool(session, "echo")
                 if done in {1, calls}:
                     assert counted(reader) == done
+
+
+class Raises(ExemplarFilter):
+    """An exemplar filter of the program's that does not work."""
+
+    def should_sample(self, *args: Any, **kwargs: Any) -> bool:
+        raise TypeError("a filter of the program's own")
+
+
+async def test_a_point_that_cannot_be_recorded_costs_no_span_and_no_record(
+    http: HttpServer, monkeypatch: pytest.MonkeyPatch, our_warnings: list[str]
+) -> None:
+    monkeypatch.setattr(guard, "reraise", False)
+    monkeypatch.setattr(guard, "_counts", {})
+    with testing.capture() as captured:
+        provider = MeterProvider([InMemoryMetricReader()], exemplar_filter=Raises(), shutdown_on_exit=False)
+        recorder.bind_meter_provider(provider)
+        async with client_session(http.target) as session:
+            await call_tool(session, "reject")
+    assert [span for span in captured.spans if span.name.startswith("tools/call")]
+    assert our_warnings.pop().endswith("metrics failed (TypeError); lost: a histogram point")
+
+
+async def test_a_log_record_of_an_unsampled_call_says_so(http: HttpServer) -> None:
+    exporter = InMemoryLogRecordExporter()
+    logs = LoggerProvider(shutdown_on_exit=False)
+    logs.add_log_record_processor(SimpleLogRecordProcessor(exporter))
+    with testing.capture():
+        recorder.bind_logger_provider(logs)
+        flags = []
+        for sampler in (ALWAYS_OFF, ALWAYS_ON):
+            recorder.bind_tracer_provider(TracerProvider(sampler, shutdown_on_exit=False))
+            async with client_session(http.target) as session:
+                await call_tool(session, "echo")
+            told = [each.log_record for each in exporter.get_finished_logs()]
+            flags.append([record.trace_flags.sampled for record in told if record.event_name == "otel_mcp.call"][-1])
+    assert flags == [False, True]
 
 
 async def test_what_was_gathered_goes_to_the_provider_that_was_there_at_the_call(http: HttpServer) -> None:
