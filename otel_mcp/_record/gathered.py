@@ -8,6 +8,7 @@ microseconds, and a collection does it for whatever still waits.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -47,7 +48,7 @@ class Gathered:
     ) -> None:
         self._record = record
         self._histogram = histogram
-        self._listed: list[Series] = []
+        self._listed: deque[Series] = deque()
         self._turn = threading.RLock()
         """Held while values are on their way: who waits for it finds them recorded."""
         self._busy = False
@@ -77,7 +78,10 @@ class Gathered:
             if self._busy:
                 return  # a signal handler or a finalizer that collects, in the middle of `_hand_over`
             for _ in range(len(self._listed)):
-                series = self._listed.pop()
+                try:
+                    series = self._listed.popleft()
+                except IndexError:
+                    return  # a signal handler or a finalizer that collects has taken the rest
                 series.listed_by = None  # first: a value that is added from now on lists it again
                 self._hand_over(series)
 
@@ -100,11 +104,15 @@ class Gathered:
         if histogram is None:
             return True  # nobody wants them
         known = series.entries
-        if known is not None and known.histogram is histogram and known.pour(values):
+        if known is not None and known.histogram is not histogram:
+            known = None
+        if known is not None and known.pour(values):
             return True
         if series.enough == _ONE:
             return False
         self._alone(series, values.pop(0))  # then the SDK has an entry for the others
+        if known is not None and known.pour(values):
+            return True  # a collection of deltas had dropped it; it has the same key again
         series.entries = pouring.entries(histogram, series.attributes)
         return series.entries is not None and series.entries.pour(values)
 

@@ -30,16 +30,23 @@ class Entries:
         """Add all of them everywhere; False: nothing was added, because an entry is no longer there."""
         if _readers(self.histogram) is not self._readers:
             return False
+        entries = self._entries()
+        if None in entries:
+            return False
+        if not values:
+            return True
+        added = [_Added(entry, values) for entry in entries]
         with contextlib.ExitStack() as held:
             for view, _ in self._places:
                 held.enter_context(view._lock)  # a collection of deltas drops the entries
-            entries = [view._attributes_aggregation.get(key) for view, key in self._places]
-            if None in entries:
+            if self._entries() != entries:
                 return False
-            if values:
-                for entry in entries:
-                    _add(entry, values)
+            for each in added:
+                each.add()
         return True
+
+    def _entries(self) -> list[Any]:
+        return [view._attributes_aggregation.get(key) for view, key in self._places]
 
 
 def entries(histogram: Any, attributes: dict[str, Any]) -> Entries | None:
@@ -103,14 +110,22 @@ def _key(view: Any, attributes: dict[str, Any]) -> Any:
     raise LookupError(expected)  # beyond the view's limit of attribute sets
 
 
-def _add(entry: Any, values: list[float]) -> None:
-    counts = Counter(map(functools.partial(bisect_left, entry._boundaries), values))
-    with entry._lock:
-        if entry._value is None:
-            entry._value = entry._get_empty_bucket_counts()
-        for bucket, count in counts.items():
-            entry._value[bucket] += count
-        entry._sum += sum(values)
-        if entry._record_min_max:
-            entry._min = min(entry._min, *values)
-            entry._max = max(entry._max, *values)
+class _Added:
+    """Many values for one entry, counted before its locks are taken: a finalizer that runs meanwhile may want them."""
+
+    def __init__(self, entry: Any, values: list[float]) -> None:
+        self._entry = entry
+        self._counts = Counter(map(functools.partial(bisect_left, entry._boundaries), values))
+        self._sum, self._min, self._max = sum(values), min(values), max(values)
+
+    def add(self) -> None:
+        entry = self._entry
+        with entry._lock:
+            if entry._value is None:
+                entry._value = entry._get_empty_bucket_counts()
+            for bucket, count in self._counts.items():
+                entry._value[bucket] += count
+            entry._sum += self._sum
+            if entry._record_min_max:
+                entry._min = min(entry._min, self._min)
+                entry._max = max(entry._max, self._max)

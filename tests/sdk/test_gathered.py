@@ -148,7 +148,7 @@ def tried_anew() -> Iterator[None]:
 def test_an_sdk_whose_sums_are_kept_in_another_way_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pouring.works()
     pouring.works.cache_clear()
-    monkeypatch.setattr(pouring, "_add", lambda entry, values: None)
+    monkeypatch.setattr(pouring._Added, "add", lambda added: None)
     assert not pouring.works()
 
 
@@ -246,6 +246,33 @@ def interrupted(waiting: Waiting, series: Series) -> Callable[[Series, float], N
             waiting.points.flush()
 
     return record
+
+
+def test_a_flush_gets_to_every_series_although_one_has_more_meanwhile(waiting: Waiting) -> None:
+    every = [Series(NAME, attributes) for attributes in ATTRIBUTES]
+
+    def record(of: Series, value: float) -> None:
+        waiting.record(of, value)
+        if value < 9:
+            waiting.points.add(of, value + 1)
+
+    waiting.points._record = record
+    for series in every:
+        waiting.points.add(series, 1.0)
+    waiting.points.flush()
+    assert waiting.alone == [1.0, 1.0, 1.0]
+
+
+def test_a_series_is_looked_up_once_although_collections_of_deltas_drop_it(
+    waiting: Waiting, series: Series, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[Any] = []
+    entries = pouring.entries
+    monkeypatch.setattr(pouring, "entries", lambda *of: looked_up.append(of) or entries(*of))
+    for _ in range(3):
+        add(waiting.points, series, range(ENOUGH))
+        waiting.kept.collected(1)
+    assert (len(looked_up), waiting.count()) == (1, 3 * ENOUGH)
 
 
 def test_a_signal_handler_that_calls_and_collects_in_the_middle_of_it_loses_nothing(
