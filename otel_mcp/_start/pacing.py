@@ -17,7 +17,8 @@ from otel_mcp._start.packing import unpacked
 RECORDS_AT_A_TIME: Final = 8
 """Spans or log records between two pauses: about half a millisecond of encoding."""
 METRICS_AT_A_TIME: Final = 1
-"""A metric has a point for each connector, tool and outcome."""
+POINTS_AT_A_TIME: Final = 8
+"""A metric has a point for each connector, tool and outcome; a histogram's has many numbers."""
 PAUSE: Final = 0.0002
 """Seconds. A sleep of none would not do: the thread would often have its turn back before the other one wakes."""
 
@@ -58,5 +59,12 @@ def paced(argument: Any) -> Any:
 
 
 def _of_resource(its: Any) -> Any:
-    scopes = [replace(scope, metrics=Paced(scope.metrics, METRICS_AT_A_TIME)) for scope in its.scope_metrics]
+    scopes = [
+        replace(scope, metrics=Paced([_of_metric(each) for each in scope.metrics], METRICS_AT_A_TIME))
+        for scope in its.scope_metrics
+    ]
     return replace(its, scope_metrics=scopes)
+
+
+def _of_metric(its: Any) -> Any:
+    return replace(its, data=replace(its.data, data_points=Paced(its.data.data_points, POINTS_AT_A_TIME)))

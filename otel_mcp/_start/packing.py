@@ -106,7 +106,7 @@ def _origin(resource: Resource, scope: InstrumentationScope | None) -> int:
     if len(_origins) >= _MAX_ORIGINS:
         raise LookupError("more providers than anybody has")
     _origins.append((resource, scope))
-    return len(_origins) - 1
+    return _origins.index((resource, scope))  # another thread may have added one beside it
 
 
 def _attributes(keys_and_values: tuple[Any, ...]) -> dict[str, Any]:
@@ -118,7 +118,9 @@ def _attributes(keys_and_values: tuple[Any, ...]) -> dict[str, Any]:
 def _of_span(span: Any) -> tuple[Any, ...] | None:
     # The public properties make copies of what is looked at here; the first span has shown that these are there.
     own, parent, status = span._context, span._parent, span._status
-    if span._links or span._events or span.dropped_attributes or own.trace_state or (parent and parent.trace_state):
+    if span._links or span._events or own.trace_state or (parent and parent.trace_state):
+        return None
+    if span.dropped_attributes or span.dropped_events or span.dropped_links:
         return None
     its = span._attributes.copy()
     return (

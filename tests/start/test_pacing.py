@@ -51,6 +51,16 @@ def test_metrics_are_encoded_as_they_would_be_with_a_pause_between_two(pauses: l
     assert pauses == [pacing.PAUSE] * 2
 
 
+def test_a_metric_of_many_points_pauses_among_them(pauses: list[float]) -> None:
+    reader = InMemoryMetricReader()
+    histogram = MeterProvider([reader], shutdown_on_exit=False).get_meter("test").create_histogram("one")
+    for number in range(17):
+        histogram.record(1.0, {"connector": str(number)})
+    data: Any = reader.get_metrics_data()
+    assert encode_metrics(pacing.paced(data)) == encode_metrics(data)
+    assert pauses == [pacing.PAUSE] * 2
+
+
 def test_what_is_no_batch_passes_as_it_is() -> None:
     data = object()
     assert pacing.paced(data) is data

@@ -130,19 +130,27 @@ class Word(str):
 @pytest.mark.parametrize(
     "made",
     [
-        lambda tracer: tracer.start_span("linked", links=[Link(CONTEXT)]),
         lambda tracer: tracer.start_span("vendor's", around(CONTEXT)),
         lambda tracer: tracer.start_span("dropped", attributes={"a": 1, "b": 2, "c": 3}),
         lambda tracer: tracer.start_span("more", attributes={"a": Word("b")}),
+        lambda tracer: tracer.start_span("no room", links=[Link(CONTEXT)]),
     ],
 )
 def test_what_the_bytes_do_not_hold_waits_as_it_is(made: Any) -> None:
-    waits = Waits(max_span_attributes=2)
+    waits = Waits(max_span_attributes=2, max_links=0)
     span = made(waits.tracer)
     span.end()
     exported = waits.exported
     assert exported == waits.waited
     assert encode_spans(exported) == encode_spans([span])
+
+
+def test_a_span_with_links_waits_as_it_is() -> None:
+    waits = Waits()
+    waits.tracer.start_span("linked", links=[Link(CONTEXT)]).end()
+    exported = waits.exported
+    assert exported == waits.waited
+    assert [link.context.span_id for link in exported[0].links] == [2]
 
 
 def test_an_event_of_somebody_else_keeps_its_span_as_it_is() -> None:
