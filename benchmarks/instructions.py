@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bench import Bench, table
 from cost import called, commands, order
-from turns import SUBJECTS, Command, clean_environment, progress
+from turns import SUBJECTS, Command, Failed, clean_environment, last_word, progress
 
 FEW, MORE = 64, 192
 """Calls. Every 64th records the histogram points of those before it, so that the difference has its share of that."""
@@ -38,7 +38,7 @@ def tables(bench: Bench) -> Iterator[str]:
 
 def _table(bench: Bench, valgrind: str, sdk: str) -> str:
     found, missing = commands(bench, sdk, "memory")
-    counted = _counted(valgrind, found, bench)
+    counted, failed = _counted(valgrind, found, bench)
     bare = counted.pop("bare ours", None)
     floor = counted.get("floor both")
     if bare is None or floor is None:
@@ -49,8 +49,7 @@ def _table(bench: Bench, valgrind: str, sdk: str) -> str:
         base = counted.get(f"bare {way}", bare)
         added = counted[name] - base
         rows.append((called(way), what, _thousands(base), _thousands(added), f"{added / (floor - bare):.2f}"))
-    silent = (name for name in found if name not in counted and not name.startswith("bare "))
-    missing.update(dict.fromkeys(silent, "does not run under valgrind"))
+    missing.update({name: reason for name, reason in failed.items() if not name.startswith("bare ")})
     rows += [(called(name.split()[0]), "", "", f"not measured: {reason}", "") for name, reason in missing.items()]
     return table(["", "signals", "bare call, thousands", "adds, thousands", "× the floor of both"], rows)
 
@@ -59,23 +58,31 @@ def _thousands(instructions: float) -> str:
     return f"{instructions / 1000:,.0f}"
 
 
-def _counted(valgrind: str, found: Mapping[str, Command], bench: Bench) -> dict[str, float]:
-    """Instructions a call, of each program that runs at all."""
+def _counted(valgrind: str, found: Mapping[str, Command], bench: Bench) -> tuple[dict[str, float], dict[str, str]]:
+    """Instructions a call, of each program that runs; and the last words of the others."""
     few, more = bench.choose(FEW, 1), bench.choose(MORE, 2)
 
-    def count(name: str) -> float | None:
-        counts = [_instructions(valgrind, found[name], calls) for calls in (few, more)]
+    def count(name: str) -> float | str:
         progress(f"instructions: {name}")
-        return None if None in counts else (counts[1] - counts[0]) / (more - few)  # type: ignore[operator]
+        try:
+            less, all_of_them = (_instructions(valgrind, found[name], calls) for calls in (few, more))
+        except Failed as failure:
+            return str(failure)
+        return (all_of_them - less) / (more - few)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         counts = dict(zip(found, pool.map(count, found), strict=True))
     progress()
-    return {name: number for name, number in counts.items() if number is not None}
+    counted = {name: number for name, number in counts.items() if isinstance(number, float)}
+    return counted, {name: word for name, word in counts.items() if isinstance(word, str)}
 
 
-def _instructions(valgrind: str, command: Command, calls: int) -> int | None:
-    """Those of a program's whole life with so many calls; None if it does not run."""
+def _instructions(valgrind: str, command: Command, calls: int) -> int:
+    """Those of a program's whole life with so many calls.
+
+    Raises:
+        Failed: it does not run; the text is its last word.
+    """
     options = ["--tool=cachegrind", "--cache-sim=no", f"--cachegrind-out-file={os.devnull}"]
     done = subprocess.run(
         [valgrind, *options, command.python, str(SUBJECTS / command.script), *command.arguments],
@@ -83,4 +90,6 @@ def _instructions(valgrind: str, command: Command, calls: int) -> int | None:
         env={**clean_environment(), **command.variables, "PYTHONHASHSEED": "0"},
     )  # fmt: skip
     told = _REFERENCES.search(done.stderr)
-    return int(told[1].replace(",", "")) if told is not None and done.returncode == 0 else None
+    if told is None or done.returncode != 0:
+        raise Failed(last_word(line for line in done.stderr.splitlines() if not line.startswith("==")))
+    return int(told[1].replace(",", ""))

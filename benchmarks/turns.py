@@ -15,7 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,9 +83,7 @@ class Subject:
     def _last_word(self) -> str:
         code = self._process.wait()
         self._errors.seek(0)
-        lines = [line.strip() for line in self._errors if line.strip()]
-        word = lines[-1] if lines else f"exit code {code}"
-        return word.replace(str(SUBJECTS.parents[1]), ".")[:_REASON_LENGTH]
+        return last_word(self._errors) or f"exit code {code}"
 
     @property
     def cost(self) -> float:
@@ -105,6 +103,12 @@ class Subject:
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
+
+
+def last_word(said: Iterable[str]) -> str:
+    """The last line that says something, short and without this machine's folders; empty if none does."""
+    lines = [line.strip() for line in said if line.strip()]
+    return lines[-1].replace(str(SUBJECTS.parents[1]), ".")[:_REASON_LENGTH] if lines else ""
 
 
 def lower_quartile(figures: list[float]) -> float:
