@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 _ENOUGH: Final = 64
 """Values of one series that are recorded together."""
-_ONE: Final = 1
 
 
 class Series:
     """One attribute set of one histogram."""
 
-    __slots__ = ("attributes", "enough", "entries", "listed_by", "name", "waiting")
+    __slots__ = ("attributes", "entries", "listed_by", "name", "pourable", "waiting")
 
     def __init__(self, name: str, attributes: dict[str, Any]) -> None:
         self.name = name
         """The histogram's."""
         self.attributes = attributes
         self.waiting: list[float] = []
-        self.enough = _ENOUGH
+        self.pourable = True
+        """Else each value is recorded by itself, and none is made to wait for others."""
         self.listed_by: Gathered | None = None
         """Who looks at it at a collection."""
         self.entries: pouring.Entries | None = None
@@ -60,15 +60,15 @@ class Gathered:
         if series.listed_by is not self:
             self._list(series)
         # While a collection hands over, the values wait for the next occasion: nobody waits for it.
-        if len(waiting) >= series.enough and self._turn.acquire(blocking=False):
+        if (len(waiting) >= _ENOUGH or not series.pourable) and self._turn.acquire(blocking=False):
             try:
                 self._hand_over(series)
             finally:
                 self._turn.release()
 
     def _list(self, series: Series) -> None:
-        if series.listed_by is not None:
-            del series.waiting[:-1]  # this is a forked process, and those before are its parent's
+        if series.listed_by is not None:  # by another's: this is a forked process, and a parent's values are no child's
+            del series.waiting[:-1]
         series.listed_by = self
         self._listed.append(series)
 
@@ -108,7 +108,7 @@ class Gathered:
             known = None
         if known is not None and known.pour(values):
             return True
-        if series.enough == _ONE:
+        if not series.pourable:
             return False
         self._alone(series, values.pop(0))  # then the SDK has an entry for the others
         if known is not None and known.pour(values):
@@ -117,7 +117,7 @@ class Gathered:
         return series.entries is not None and series.entries.pour(values)
 
     def _one_by_one(self, series: Series, values: list[float]) -> None:
-        series.enough = _ONE  # none is made to wait for others any more
+        series.pourable = False
         for value in values:
             self._alone(series, value)
 

@@ -35,7 +35,7 @@ _RATIO_SAMPLERS: Final = ("traceidratio", "parentbased_traceidratio")
 _METRIC_TIMES: Final = {"OTEL_METRIC_EXPORT_INTERVAL": 60_000, "OTEL_METRIC_EXPORT_TIMEOUT": 30_000}
 """Milliseconds, OpenTelemetry's defaults."""
 
-_kept: list[object] = []
+_alive: list[object] = []
 """Every processor and reader made: before 1.45 a collected one raises in the SDK's fork handler, in each child."""
 
 
@@ -111,7 +111,7 @@ def make_meter_provider(resource: Resource, readers: list[MetricReader]) -> Mete
     provider = MeterProvider(
         metric_readers=readers, resource=resource, exemplar_filter=standard.exemplar_filter(), shutdown_on_exit=False
     )
-    _kept.append(provider)
+    _alive.append(provider)
     return provider
 
 
@@ -137,14 +137,14 @@ def silence_after_fork() -> None:
 
     This runs before the SDK's own fork handlers, because ours was registered before the processors were made.
     """
-    for kept in _kept:
+    for kept in _alive:
         batch = getattr(kept, "_batch_processor", None)
         if batch is not None:
             batch._shutdown = True
 
 
 def _keep(thing: Any) -> Any:
-    _kept.append(thing)
+    _alive.append(thing)
     return thing
 
 

@@ -51,26 +51,35 @@ def pack_what_waits(processor: Any) -> None:
 
 
 class _Packing:
-    """`emit` of a batch processor, with packed records; the first is unpacked again, to try it."""
+    """`emit` of a batch processor, with packed records."""
 
     def __init__(self, emit: Callable[[Any], None]) -> None:
         self._emit = emit
-        self._fits: bool | None = None
+        self._pack = self._packed_on_trial
 
     def __call__(self, record: Any) -> None:
         packed = None
-        if self._fits is not False:
-            with contextlib.suppress(Exception):  # whatever it holds, it is exported as it is
-                packed = _packed(record)
-        if packed is not None and self._fits is None:
-            self._fits = _is_as_before(packed, record)
-        self._emit(packed if packed is not None and self._fits else record)
+        with contextlib.suppress(Exception):  # whatever it holds, it is exported as it is
+            packed = self._pack(record)
+        self._emit(record if packed is None else packed)
+
+    def _packed_on_trial(self, record: Any) -> bytes | None:
+        """The first that has a form as bytes is unpacked again: an SDK that it does not fit to keeps its objects."""
+        packed = _packed(record)
+        if packed is not None:
+            self._pack = _packed if _is_as_before(packed, record) else _not_at_all
+            packed = self._pack(record)
+        return packed
+
+
+def _not_at_all(record: Any) -> None:
+    """Of an SDK that we do not know."""
 
 
 def _is_as_before(packed: bytes, record: Any) -> bool:
     try:
         return _fields(unpacked(packed)) == _fields(record)
-    except Exception:  # noqa: BLE001 - an SDK that we do not know keeps its objects
+    except Exception:  # noqa: BLE001 - an SDK that we do not know has other fields
         return False
 
 
