@@ -29,7 +29,7 @@ def limits() -> Section:
     for entry in _calls(path):
         name = str(entry.get("connector"))
         calls[name] += 1
-        limited[name] += bool(entry.get("limits")) or entry.get("limit") is not None
+        limited[name] += _had_a_limit(entry)
     for name, number in sorted(calls.items()):
         section.facts[name] = f"{limited[name]} of the last {number} calls had a time limit"
         if not limited[name]:
@@ -38,6 +38,13 @@ def limits() -> Section:
                 "without end: give ClientSession or call_tool a read_timeout_seconds"
             )
     return section
+
+
+def _had_a_limit(entry: dict[str, Any]) -> bool:
+    """Whether any clock is known to have run: a source that was asked and has none stands in `limits` as null."""
+    known = entry.get("limits")
+    every = [entry.get("limit"), *(known.values() if isinstance(known, dict) else ())]
+    return any(value is not None for value in every)
 
 
 def _calls(path: Path) -> Iterator[dict[str, Any]]:

@@ -13,10 +13,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from harness.package import environment
 from harness.real_parts import free_port
+from harness.servers import Servers
+from harness.sessions import client_session
+from harness.watching import watching
 from otel_mcp import __version__
 from otel_mcp._cli import doctor, doctor_hooks, doctor_limits, doctor_packages, doctor_peers, doctor_settings
 from otel_mcp._cli.doctor_model import Section, to_json, to_text
@@ -240,8 +244,8 @@ def test_files_that_cannot_be_written_are_findings(tmp_path: Path, monkeypatch: 
 def test_a_connector_whose_calls_have_no_limit_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "calls.jsonl"
     entries = [
-        {"event": "call", "connector": "crm", "limit": None, "limits": {}},
-        {"event": "call", "connector": "search", "limit": 30.0, "limits": {"sdk": 30.0}},
+        {"event": "call", "connector": "crm", "limit": None, "limits": {"sdk": None}},
+        {"event": "call", "connector": "search", "limit": None, "limits": {"sdk": None, "caller": 30.0}},
         {"event": "call", "connector": "search", "limit": None, "limits": {}},
         {"event": "connect", "connector": "mail"},
     ]
@@ -254,6 +258,23 @@ def test_a_connector_whose_calls_have_no_limit_is_a_finding(tmp_path: Path, monk
     }
     [finding] = section.findings
     assert finding.startswith("none of the last 1 calls to crm had a time limit")
+
+
+@pytest.mark.parametrize(("limit", "limited"), [(None, 0), (30.0, 1)])
+def test_what_a_real_session_has_written_tells_whether_its_calls_had_a_limit(
+    servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: float | None, limited: int
+) -> None:
+    async def call() -> None:
+        async with client_session(servers.stdio().target, read_timeout=limit) as session:
+            await session.call_tool("echo", {"text": "x"})
+
+    log = tmp_path / "calls.jsonl"
+    with watching(log):
+        anyio.run(call)
+    monkeypatch.setenv("OTEL_MCP_CALL_LOG", str(log))
+    section = doctor_limits.limits()
+    assert section.facts == {"faulty": f"{limited} of the last 1 calls had a time limit"}
+    assert len(section.findings) == 1 - limited
 
 
 def test_the_variable_and_its_opposite_at_once_are_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
