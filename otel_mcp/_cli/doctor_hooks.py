@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from typing import Any
 
+from otel_mcp._cli import doctor_hosts
 from otel_mcp._cli.doctor_model import Section
 from otel_mcp._ground import patching
 from otel_mcp._ground.settings import Settings
@@ -58,17 +59,19 @@ def hosts(*, try_them: bool) -> Section:
     section.findings += registry.unknown(wanted)
     packages = packages_distributions()
     for target, adapter in sorted(known.items()):
-        tops = {module.partition(".")[0] for module in adapter.MODULES}
-        present = sorted(top for top in tops if importlib.util.find_spec(top) is not None)
-        if not present:
+        owners = doctor_hosts.owners(adapter, packages)
+        if not owners:
             continue
-        owners = sorted({owner for top in present for owner in packages.get(top, [top])})
+        host = ", ".join(owners)
         if wanted is not None and target not in wanted:
-            section.facts[target] = f"{_list(owners)}: left out by OTEL_MCP_HOSTS"
-        elif not try_them:
-            section.facts[target] = f"{_list(owners)}: is watched once imported (--hosts tries it)"
-        else:
+            section.facts[target] = f"{host}: left out by OTEL_MCP_HOSTS"
+        elif try_them:
             _try(section, adapter, registry)
+            section.facts[target] = {"distribution": host, **(section.facts[target] or {})}
+        elif doctor_hosts.found(adapter):
+            section.facts[target] = f"{host}: is watched once imported (--hosts tries it)"
+        else:
+            section.facts[target] = f"{host}: has none of the modules that are watched (--hosts names them)"
     return section
 
 
@@ -102,7 +105,3 @@ def _quiet_stdout() -> Iterator[None]:
     """What an imported package prints must not mix with our JSON."""
     with contextlib.redirect_stdout(sys.stderr):
         yield
-
-
-def _list(names: Any) -> str:
-    return ", ".join(sorted(names)) or "none"

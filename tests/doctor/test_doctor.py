@@ -104,6 +104,36 @@ def test_hosts_that_are_not_known_are_named_with_those_that_are(monkeypatch: pyt
     assert finding.startswith("OTEL_MCP_HOSTS names 'nohost', for which there is no adapter; there are: ")
 
 
+def test_a_host_is_one_whose_own_modules_are_there_and_not_one_that_shares_its_first_name() -> None:
+    expected = {"mcp_client": f"mcp {version('mcp')}"} if version("mcp").startswith("2.") else {}
+    present, tried = doctor_hooks.hosts(try_them=False), doctor_hooks.hosts(try_them=True)
+    assert (present.findings, tried.findings) == ([], [])
+    assert present.facts == {
+        name: f"{host}: is watched once imported (--hosts tries it)" for name, host in expected.items()
+    }
+    assert {name: states["distribution"] for name, states in tried.facts.items()} == expected
+    assert all(states["active"] > 0 for states in tried.facts.values())
+
+
+def test_a_host_in_a_folder_is_found_without_being_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "mcp_tool.py").write_text("raise SystemExit('imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert doctor_hooks.hosts(try_them=False).facts["hermes"] == (
+        f"in {tmp_path}: is watched once imported (--hosts tries it)"
+    )
+
+
+def test_a_host_that_has_moved_its_modules_is_not_passed_over(
+    install: Callable[[str, str], None], tmp_path: Path
+) -> None:
+    install("crewai", "9.0.0")
+    (tmp_path / "crewai").mkdir()
+    (tmp_path / "crewai" / "__init__.py").touch()
+    (tmp_path / "crewai-9.0.0.dist-info" / "top_level.txt").write_text("crewai\n")
+    assert doctor_hooks.hosts(try_them=False).facts["crewai"].startswith("crewai 9.0.0: has none of the modules")
+
+
 def test_somebody_elses_distribution_of_our_name_is_a_finding(install: Callable[[str, str], None]) -> None:
     assert doctor_packages.versions().findings == []
     install("otel-mcp", "0.1.4")
