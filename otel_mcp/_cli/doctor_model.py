@@ -11,18 +11,21 @@ class Section:
     """One part of the picture.
 
     `facts` are printed in their order, `None` as a dash. A finding is one sentence that says what is wrong, with the
-    value that matters, and what to do.
+    value that matters, and what to do. A note is a sentence too, of what may well be meant so.
     """
 
     name: str
     facts: dict[str, Any] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def to_json(sections: list[Section]) -> dict[str, Any]:
     """As `otel-mcp doctor --json` prints it."""
     findings = [{"section": section.name, "sentence": each} for section in sections for each in section.findings]
-    return {"schema": 1, **{section.name: section.facts for section in sections}, "findings": findings}
+    notes = [{"section": section.name, "sentence": each} for section in sections for each in section.notes]
+    facts = {section.name: section.facts for section in sections}
+    return {"schema": 1, **facts, "findings": findings, "notes": notes}
 
 
 def to_text(sections: list[Section]) -> str:
@@ -38,7 +41,8 @@ def to_text(sections: list[Section]) -> str:
         ]
     findings = [each for section in sections for each in section.findings]
     lines.append(f"findings: {len(findings)}" if findings else "nothing stands in the way")
-    return "\n".join([*lines, *(f"  - {each}" for each in findings)])
+    notes = [f"note: {each}" for section in sections for each in section.notes]
+    return "\n".join([*lines, *(f"  - {each}" for each in findings), *notes])
 
 
 def _shown(value: Any) -> str:

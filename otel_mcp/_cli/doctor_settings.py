@@ -53,6 +53,12 @@ def settings() -> Section:
             "OTEL_MCP_ENABLED is set and OTEL_PYTHON_DISABLED_INSTRUMENTATIONS names otel_mcp: nothing is watched; "
             "take one of the two away"
         )
+    if not found.enabled:
+        state = "not true" if os.environ.get("OTEL_MCP_ENABLED", "").strip() else "not set"
+        section.notes.append(
+            f"OTEL_MCP_ENABLED is {state} here: a program started like this is watched only by `otel-mcp run`, "
+            "`opentelemetry-instrument` or `otel_mcp.instrument()`"
+        )
     return section
 
 

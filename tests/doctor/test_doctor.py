@@ -27,6 +27,11 @@ from otel_mcp._cli.doctor_model import Section, to_json, to_text
 from otel_mcp._ground import patching
 from otel_mcp._hosts import registry
 
+NOT_ENABLED = (
+    "OTEL_MCP_ENABLED is not set here: a program started like this is watched only by `otel-mcp run`, "
+    "`opentelemetry-instrument` or `otel_mcp.instrument()`"
+)
+
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,9 +65,9 @@ def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_sound_environment_has_no_findings_and_exit_code_0() -> None:
-    ended = run()
+    ended = run(OTEL_MCP_ENABLED="")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout.endswith("\nnothing stands in the way\n")
+    assert ended.stdout.endswith(f"\nnothing stands in the way\nnote: {NOT_ENABLED}\n")
     assert f"  {version('mcp')}\n" in ended.stdout
     assert "attributes of spans: at once; histogram points: many at once\n" in ended.stdout
 
@@ -74,7 +79,8 @@ def test_findings_are_exit_code_1_and_the_same_sentences_in_json() -> None:
     told: dict[str, Any] = json.loads(as_json.stdout)
     sentence = "OTEL_MCP_STILL_WAITING='soon' is not a positive number of seconds; using 30 instead"
     assert told["findings"] == [{"section": "settings", "sentence": sentence}]
-    assert text.stdout.endswith(f"findings: 1\n  - {sentence}\n")
+    assert told["notes"] == [{"section": "settings", "sentence": NOT_ENABLED}]
+    assert text.stdout.endswith(f"findings: 1\n  - {sentence}\nnote: {NOT_ENABLED}\n")
     assert told["settings"]["connectors"] == {"crm": "*crm-server*"}
     assert told["versions"]["otel_mcp"] == __version__
 
@@ -312,6 +318,10 @@ def test_the_variable_and_its_opposite_at_once_are_a_finding(monkeypatch: pytest
     monkeypatch.setenv("OTEL_PYTHON_DISABLED_INSTRUMENTATIONS", "requests, otel_mcp")
     [finding] = doctor_settings.settings().findings
     assert finding.endswith("nothing is watched; take one of the two away")
+    assert doctor_settings.settings().notes == []
+    monkeypatch.setenv("OTEL_MCP_ENABLED", "false")
+    [note] = doctor_settings.settings().notes
+    assert note.startswith("OTEL_MCP_ENABLED is not true here: ")
 
 
 def test_the_text_is_aligned_and_has_no_control_characters() -> None:
@@ -325,6 +335,7 @@ def test_the_text_is_aligned_and_has_no_control_characters() -> None:
         "findings: 1", "  - Do this.",
     ]  # fmt: skip
     assert to_json(sections)["findings"] == [{"section": "two", "sentence": "Do this."}]
+    assert to_json(sections)["notes"] == []
 
 
 def test_everything_is_looked_at() -> None:
