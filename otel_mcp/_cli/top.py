@@ -9,7 +9,9 @@ import sys
 import time
 from typing import Final
 
-from otel_mcp._cli.top_sources import Endpoint, Log, Picture, Row, Source, Unreadable
+from otel_mcp._cli.top_endpoint import Endpoint
+from otel_mcp._cli.top_log import Log
+from otel_mcp._cli.top_model import Picture, Row, Source, Unreadable
 from otel_mcp._ground.text import visible
 
 _REFRESH: Final = 1.0

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from report.report_logs import call, write
 
 from otel_mcp._cli import top
-from otel_mcp._cli.top_sources import Endpoint, Log, Unreadable
+from otel_mcp._cli.top_endpoint import Endpoint
+from otel_mcp._cli.top_log import Log
+from otel_mcp._cli.top_model import Unreadable
 from otel_mcp._ground.catalogue import LOG_COMMON, LOG_EVENTS
 from otel_mcp._report import terminal
 from otel_mcp._report.build import report_for

@@ -1,0 +1,124 @@
+"""What is open now, read from a call log that grows."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from otel_mcp._cli.top_model import Picture, Row, Unreadable
+from otel_mcp._ground import names as n
+
+_LARGEST: Final = 1e15
+"""A number beyond it, or one that is none, is no age and no id."""
+_FLUSHED: Final = 2.0
+"""Seconds: lines stand in the log within one of their being told, and its writer may be slow."""
+
+
+class Log:
+    """A call log. It knows single calls, from the moment they were reported as still waiting."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._open: dict[tuple[Any, ...], tuple[float, dict[str, Any]]] = {}
+        self._position = 0
+        self._rest = b""
+        self._inode: int | None = None
+
+    def look(self) -> Picture:
+        """Read what was written since the last look."""
+        for line in self._new_lines():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue  # torn or foreign: the report counts these, here they would only flicker
+            if isinstance(entry, dict):
+                self._take(_known(entry))
+        moment = time.time()
+        self._forget_silent(moment)
+        rows = [_row(entry, moment - seen) for seen, entry in self._open.values()]
+        return Picture(self.path, tuple(sorted(rows, key=lambda row: -row.age)))
+
+    def _new_lines(self) -> list[bytes]:
+        try:
+            with Path(self.path).open("rb") as file:
+                inode = os.fstat(file.fileno()).st_ino
+                size = file.seek(0, 2)
+                if inode != self._inode or size < self._position:
+                    self._position, self._rest, self._inode = 0, b"", inode  # rotated
+                file.seek(self._position)
+                data = self._rest + file.read()
+                self._position = file.tell()
+        except OSError as error:
+            raise Unreadable(f"the call log {self.path} cannot be read ({error.strerror})") from error
+        *lines, self._rest = data.split(b"\n")
+        return lines
+
+    def _take(self, entry: dict[str, Any]) -> None:
+        event = entry.get("event")
+        key: tuple[Any, ...] = (entry.get("instance"), entry.get("id"))
+        if event == "still_waiting":
+            if entry.get("id") is None:
+                key = (entry.get("instance"), entry.get("connector"), entry.get("method"), entry.get("generation"))
+            self._open[key] = (_seconds(entry.get("time")), entry)
+        elif event == "call":
+            self._open.pop(key, None)
+        elif event in {"session_end", "connect"}:
+            # A request that belongs to no call ends with its session's handshake, or with the session.
+            name, generation = entry.get("connector"), entry.get("generation")
+            for other in [k for k in self._open if len(k) == 4 and k[1] == name and k[3] == generation]:
+                del self._open[other]
+
+    def _forget_silent(self, moment: float) -> None:
+        """What belongs to no call has no line at its end: it is over if it was not told of again at twice its age."""
+        for key, (seen, entry) in list(self._open.items()):
+            if entry.get("id") is None and moment - seen > float(entry.get("age") or 0.0) + _FLUSHED:
+                del self._open[key]
+
+
+_TEXTS: Final = (
+    "event", "time", "id", "instance", "connector", "method", "tool", "phase", "limit_source", "lock_holder", "held_by",
+    "blocked_at",
+)  # fmt: skip
+_NUMBERS: Final = ("id", "generation", "age", "limit")
+
+
+def _known(entry: dict[str, Any]) -> dict[str, Any]:
+    """What a line says in the types that it should have; anybody may have written it."""
+    texts = {name: value for name in _TEXTS if isinstance(value := entry.get(name), str)}
+    numbers = {
+        name: value for name in _NUMBERS if isinstance(value := entry.get(name), (int, float)) and abs(value) < _LARGEST
+    }
+    return {**texts, **numbers, "retired": entry.get("retired"), "loop_blocked": entry.get("loop_blocked")}
+
+
+def _row(entry: dict[str, Any], since: float) -> Row:
+    notes = []
+    if entry.get("retired"):
+        notes.append("retired session")
+    if entry.get("loop_blocked"):
+        notes.append(f"loop blocked at {entry.get('blocked_at') or '?'}")
+    if entry.get("held_by"):
+        notes.append(f"held by {entry['held_by']}")
+    return Row(
+        entry.get("connector") or n.UNKNOWN,
+        entry.get("method"),
+        entry.get("tool"),
+        entry.get("phase"),
+        float(entry.get("age") or 0.0) + max(since, 0.0),
+        entry.get("limit"),
+        entry.get("limit_source"),
+        entry.get("lock_holder"),
+        note="; ".join(notes) or None,
+        id=entry.get("id"),
+    )
+
+
+def _seconds(text: Any) -> float:
+    try:
+        return datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
+    except (ValueError, OverflowError):
+        return time.time()
