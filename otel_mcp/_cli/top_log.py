@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 from otel_mcp._cli.top_model import Picture, Row, Unreadable
 from otel_mcp._ground import names as n
+from otel_mcp._report.errors import nothing_of_ours
 
 _LARGEST: Final = 1e15
 """A number beyond it, or one that is none, is no age and no id."""
@@ -23,39 +25,35 @@ class Log:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._tail = _Tail(path)
         self._open: dict[tuple[Any, ...], tuple[float, dict[str, Any]]] = {}
-        self._position = 0
-        self._rest = b""
-        self._inode: int | None = None
+        self._lines = 0
+        self._is_a_log = False
 
     def look(self) -> Picture:
-        """Read what was written since the last look."""
-        for line in self._new_lines():
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                continue  # torn or foreign: the report counts these, here they would only flicker
-            if isinstance(entry, dict):
-                self._take(_known(entry))
+        """Read what was written since the last look. Raises Unreadable, also for a file that is no call log."""
+        for line in self._tail.new_lines():
+            self._lines += 1
+            self._read(line)
+        self._check(self._tail.unfinished)
         moment = time.time()
         self._forget_silent(moment)
         rows = [_row(entry, moment - seen) for seen, entry in self._open.values()]
         return Picture(self.path, tuple(sorted(rows, key=lambda row: -row.age)))
 
-    def _new_lines(self) -> list[bytes]:
+    def _read(self, line: bytes) -> None:
         try:
-            with Path(self.path).open("rb") as file:
-                inode = os.fstat(file.fileno()).st_ino
-                size = file.seek(0, 2)
-                if inode != self._inode or size < self._position:
-                    self._position, self._rest, self._inode = 0, b"", inode  # rotated
-                file.seek(self._position)
-                data = self._rest + file.read()
-                self._position = file.tell()
-        except OSError as error:
-            raise Unreadable(f"the call log {self.path} cannot be read ({error.strerror})") from error
-        *lines, self._rest = data.split(b"\n")
-        return lines
+            entry = json.loads(line)
+        except ValueError:
+            return  # torn or foreign: the report counts these, here they would only flicker
+        if isinstance(entry, dict):
+            self._is_a_log = self._is_a_log or _is_of_a_log(entry)
+            self._take(_known(entry))
+
+    def _check(self, unfinished: bool) -> None:
+        lines = self._lines + unfinished
+        if lines and not self._is_a_log:
+            raise Unreadable(nothing_of_ours(self.path, lines))
 
     def _take(self, entry: dict[str, Any]) -> None:
         event = entry.get("event")
@@ -63,7 +61,7 @@ class Log:
         if event == "still_waiting":
             if entry.get("id") is None:
                 key = (entry.get("instance"), entry.get("connector"), entry.get("method"), entry.get("generation"))
-            self._open[key] = (_seconds(entry.get("time")), entry)
+            self._open[key] = (_moment(entry.get("time")) or time.time(), entry)
         elif event == "call":
             self._open.pop(key, None)
         elif event in {"session_end", "connect"}:
@@ -77,6 +75,39 @@ class Log:
         for key, (seen, entry) in list(self._open.items()):
             if entry.get("id") is None and moment - seen > float(entry.get("age") or 0.0) + _FLUSHED:
                 del self._open[key]
+
+
+class _Tail:
+    """One file: what was written to it since it was read last, from the beginning again once it was rotated."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._position = 0
+        self._rest = b""
+        self._inode: int | None = None
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the last line has no end yet."""
+        return bool(self._rest)
+
+    def new_lines(self) -> list[bytes]:
+        """Whole lines without their ends. Raises Unreadable."""
+        try:
+            if not stat.S_ISREG(Path(self._path).stat().st_mode):  # to open a named pipe waits for its writer
+                raise Unreadable(f"{self._path} is no regular file; name a call log")
+            with Path(self._path).open("rb") as file:
+                inode = os.fstat(file.fileno()).st_ino
+                size = file.seek(0, 2)
+                if inode != self._inode or size < self._position:
+                    self._position, self._rest, self._inode = 0, b"", inode  # rotated
+                file.seek(self._position)
+                data = self._rest + file.read()
+                self._position = file.tell()
+        except OSError as error:
+            raise Unreadable(f"the call log {self._path} cannot be read ({error.strerror})") from error
+        *lines, self._rest = data.split(b"\n")
+        return lines
 
 
 _TEXTS: Final = (
@@ -117,8 +148,13 @@ def _row(entry: dict[str, Any], since: float) -> Row:
     )
 
 
-def _seconds(text: Any) -> float:
+def _is_of_a_log(entry: dict[str, Any]) -> bool:
+    return isinstance(entry.get("event"), str) and _moment(entry.get("time")) is not None
+
+
+def _moment(text: Any) -> float | None:
+    """Seconds since 1970, None where that is no time."""
     try:
         return datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
     except (ValueError, OverflowError):
-        return time.time()
+        return None

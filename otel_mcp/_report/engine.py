@@ -20,7 +20,7 @@ from typing import Any, Final
 import duckdb
 
 from otel_mcp._report import files, queries
-from otel_mcp._report.errors import Unreadable
+from otel_mcp._report.errors import Unreadable, nothing_of_ours
 from otel_mcp._report.files import Sources
 
 MEMORY: Final = "600MB"
@@ -130,7 +130,7 @@ class CallLog:
     def _nothing(self, lines: Lines) -> str:
         names = ", ".join(str(path) for path in self.sources.files[:3])
         if lines.all:
-            return f"{names}: none of {lines.all:,} lines is of a call log (JSON Lines in UTF-8 with event and time)"
+            return nothing_of_ours(names, lines.all)
         return f"{names}: empty; a call log is written by a program run with OTEL_MCP_CALL_LOG set to a path"
 
     def _linked(self) -> queries.Files:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 
+def nothing_of_ours(names: str, lines: int) -> str:
+    """The sentence on files with `lines` lines of which none is of a call log."""
+    return f"{names}: none of {lines:,} lines is of a call log (JSON Lines in UTF-8 with event and time)"
+
+
 class ReportError(Exception):
     """A report cannot be made; the text says what happened, with which value, and what to do."""
 

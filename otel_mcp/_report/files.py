@@ -47,11 +47,17 @@ def named(arguments: Sequence[str], environ: Mapping[str, str]) -> list[str]:
     template = environ.get("OTEL_MCP_CALL_LOG", "").strip()
     if not template:
         raise BadOption("no FILES given and OTEL_MCP_CALL_LOG is not set; name a call log: otel-mcp report calls.jsonl")
-    pattern = "*".join(glob.escape(part) for part in re.split(r"\{pid\}|\{date\}", template))
-    return [pattern, pattern + ".*"] if _matches(pattern) or _matches(pattern + ".*") else [template]
+    pattern = written_by(template)
+    return [pattern, pattern + ".*"] if matches(pattern) or matches(pattern + ".*") else [template]
 
 
-def _matches(pattern: str) -> list[str]:
+def written_by(template: str) -> str:
+    """The pattern of what programs with this `OTEL_MCP_CALL_LOG` write to; what was rotated has another name."""
+    return "*".join(glob.escape(part) for part in re.split(r"\{pid\}|\{date\}", template))
+
+
+def matches(pattern: str) -> list[str]:
+    """The paths that a pattern matches, in the order of their names."""
     return sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob takes no absolute pattern
 
 
@@ -60,10 +66,10 @@ def find(paths: Sequence[str | os.PathLike[str]]) -> Sources:
     sources = Sources()
     seen: set[tuple[int, int]] = set()
     for given in [os.fspath(path) for path in paths]:
-        matches = [given] if Path(given).exists() else _matches(given)
-        if not matches and not _is_sibling_pattern(given, paths):
+        found = [given] if Path(given).exists() else matches(given)
+        if not found and not _is_sibling_pattern(given, paths):
             sources.complaints.append(f"{given}: no such file")
-        for match in matches:
+        for match in found:
             _look(Path(match), sources, seen)
     if not sources.files:
         raise Unreadable("; ".join(sources.complaints) or "no file to read")

@@ -69,7 +69,11 @@ def test_top_shows_what_it_can_of_any_lines_and_nothing_that_moves_the_cursor(
     tmp_path: Path, written: list[str]
 ) -> None:
     path = write(tmp_path / "calls.jsonl", written)
-    picture = Log(str(path)).look()
+    try:
+        picture = Log(str(path)).look()
+    except Unreadable as error:
+        is_one_sentence(error)
+        return
     assert all(line.isprintable() for line in top.render(picture).splitlines())
     json.dumps(picture.to_json())
 
