@@ -61,14 +61,25 @@ def _watch(source: Source) -> None:
 
 def render(picture: Picture) -> str:
     """The table as plain text."""
-    head = f"{picture.source}: {len(picture.rows)} open" if picture.rows else f"{picture.source}: nothing is open"
     lines = [_HEADINGS, *(_cells(row) for row in picture.rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
     table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
     down = [(name, state) for name, state in picture.states.items() if state not in {"ready", "closed"}]
     unready = sorted(f"{_cell(name)} {_cell(state)}" for name, state in down)
     tail = [f"not ready: {', '.join(unready)}"] if down else []
-    return "\n".join([head, *(table if picture.rows else []), *tail])
+    return "\n".join([f"{picture.source}: {_counted(picture)}", *(table if picture.rows else []), *tail])
+
+
+def _counted(picture: Picture) -> str:
+    """How much is open, in words."""
+    least = "at least " if picture.at_least else ""
+    calls = f"{least}{_number(picture.calls, 'call')} open" if picture.calls else ""
+    requests = f"{_number(picture.requests, 'request')} of no call open" if picture.requests else ""
+    return ", ".join(filter(None, (calls, requests))) or "nothing is open"
+
+
+def _number(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ from otel_mcp._ground import names as n
 
 _TIMEOUT: Final = 5.0
 """Seconds for a scrape; an endpoint on this machine answers in milliseconds."""
+_WITH_A_REQUEST: Final = frozenset({"write", "wait"})
+"""Phases in which a call has a request of its own open. In `validate` it has one of `tools/list`."""
 
 
 class Endpoint:
@@ -27,8 +29,16 @@ class Endpoint:
     def look(self) -> Picture:
         """One scrape."""
         gauges = _Gauges(self._fetch(), self.url)
-        rows = [*gauges.calls(), *gauges.requests()]
-        return Picture(self.url, tuple(sorted(rows, key=lambda row: -row.age)), gauges.states())
+        requests = list(gauges.requests())
+        calls, at_least = gauges.count()
+        return Picture(
+            self.url,
+            tuple(sorted([*gauges.calls(), *requests], key=lambda row: -row.age)),
+            gauges.states(),
+            calls=calls,
+            requests=sum(row.count or 1 for row in requests),
+            at_least=at_least,
+        )
 
     def _fetch(self) -> str:
         if not self.url.startswith(("http://", "https://")):
@@ -37,6 +47,9 @@ class Endpoint:
             with urllib.request.urlopen(self.url, timeout=_TIMEOUT) as answer:  # noqa: S310 - checked above
                 text: str = answer.read().decode("utf-8", "replace")
                 return text
+        except urllib.error.HTTPError as error:
+            with error:
+                raise Unreadable(f"{self.url} answers {error.code}: {error.reason}") from error
         except (OSError, urllib.error.URLError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise Unreadable(
@@ -55,7 +68,8 @@ class _Gauges:
             for family in text_string_to_metric_families(text):
                 if family.name in wanted:
                     samples = [(_whole(sample.labels), float(sample.value)) for sample in family.samples]
-                    self._samples[family.name] = [sample for sample in samples if math.isfinite(sample[1])]
+                    # Where a page has lost its TYPE lines each sample is a family.
+                    self._samples.setdefault(family.name, []).extend(each for each in samples if math.isfinite(each[1]))
         except (ValueError, LookupError, TypeError, AttributeError) as error:  # the parser's, for what is no metrics
             raise Unreadable(f"{url} does not serve Prometheus metrics ({error})") from error
         if not self._samples:
@@ -71,23 +85,63 @@ class _Gauges:
         return {labels[_CONNECTOR]: labels[_label(n.STATE)] for labels, value in self._of(c.CONNECTOR_STATE) if value}
 
     def calls(self) -> Iterator[Row]:
+        """The oldest call of each phase, with the number of calls in it where that is told."""
         limits, overdue, waiting = (self._by_connector(row) for row in (c.LIMIT, c.CALL_OVERDUE, c.LOCK_WAITING))
-        states = self.states()
+        states, phases = self.states(), self._phases()
         for labels, age in self._of(c.CALL_OLDEST_AGE):
             if age > 0:
                 name, phase = labels[_CONNECTOR], labels[_label(n.PHASE)]
                 limit = limits.get(name)
                 note = "overdue" if overdue.get(name) else None
-                count = int(waiting.get(name, 0)) if phase == "lock" else None
+                count: int | None = None
+                if phase == "lock":
+                    count = int(waiting.get(name, 0)) or None
+                elif phases[name].intersection(_WITH_A_REQUEST) == {phase}:
+                    count = self._asked(name) or None
                 yield Row(name, None, None, phase, age, limit or None, None, None, states.get(name), count, note)
 
     def requests(self) -> Iterator[Row]:
-        active = {_pair(labels): int(value) for labels, value in self._of(c.REQUEST_ACTIVE)}
-        states = self.states()
+        """The oldest request of each method, but for those that a row of `calls` tells of."""
+        states, phases = self.states(), self._phases()
         for labels, age in self._of(c.REQUEST_OLDEST_AGE):
             name, method = _pair(labels)
+            count = self._active().get((name, method))
+            if age > 0 and not _is_told(method, count, phases.get(name, set())):
+                yield Row(name, method, None, None, age, None, None, None, states.get(name), count)
+
+    def count(self) -> tuple[int, bool]:
+        """How many calls are open, and whether that is only the least: not every phase has a gauge that counts."""
+        waiting, total, at_least = self._by_connector(c.LOCK_WAITING), 0, False
+        for name, phases in self._phases().items():
+            numbers = [int(waiting.get(name, 0))] if "lock" in phases else []
+            numbers += [self._asked(name)] if phases & _WITH_A_REQUEST else []
+            numbers += [0 for _ in phases - _WITH_A_REQUEST - {"lock"}]
+            total += sum(number or 1 for number in numbers)
+            at_least = at_least or 0 in numbers
+        return total, at_least
+
+    def _phases(self) -> dict[str, set[str]]:
+        """The phases in which each connector has a call."""
+        phases: dict[str, set[str]] = {}
+        for labels, age in self._of(c.CALL_OLDEST_AGE):
             if age > 0:
-                yield Row(name, method, None, None, age, None, None, None, states.get(name), active.get((name, method)))
+                phases.setdefault(labels[_CONNECTOR], set()).add(labels[_label(n.PHASE)])
+        return phases
+
+    def _active(self) -> dict[tuple[str, str], int]:
+        return {_pair(labels): int(value) for labels, value in self._of(c.REQUEST_ACTIVE)}
+
+    def _asked(self, name: str) -> int:
+        """Requests of a connector's calls that are open."""
+        active = self._active()
+        return sum(active.get((name, method), 0) for method in n.CALL_METHODS)
+
+
+def _is_told(method: str, count: int | None, phases: set[str]) -> bool:
+    """Whether these requests are those of calls that have a row of their own."""
+    if method in n.CALL_METHODS:
+        return not phases.isdisjoint(_WITH_A_REQUEST)
+    return method == n.TOOLS_LIST and count == 1 and "validate" in phases
 
 
 def _label(attribute: str) -> str:

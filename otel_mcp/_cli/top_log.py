@@ -39,7 +39,9 @@ class Log:
         moment = time.time()
         self._forget_silent(moment)
         rows = [_row(entry, moment - seen) for seen, entry in self._open.values()]
-        return Picture(self.path, tuple(sorted(rows, key=lambda row: -row.age)))
+        calls = sum(row.id is not None for row in rows)
+        oldest_first = tuple(sorted(rows, key=lambda row: -row.age))
+        return Picture(self.path, oldest_first, calls=calls, requests=len(rows) - calls)
 
     def _read(self, line: bytes) -> None:
         try:

@@ -30,15 +30,28 @@ class Row:
 
 @dataclass(frozen=True)
 class Picture:
-    """Everything that is open at one moment, oldest first, and the connectors' states where they are known."""
+    """Everything that is open at one moment, oldest first, and the connectors' states where they are known.
+
+    `calls` counts the calls that are open, or is the least that there are where `at_least` says so: an endpoint does
+    not count those in every phase. `requests` counts the requests that belong to none of them.
+    """
 
     source: str
     rows: tuple[Row, ...]
     states: dict[str, str] = field(default_factory=dict)
+    calls: int = 0
+    requests: int = 0
+    at_least: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As `otel-mcp top --json` prints it."""
-        return {"source": self.source, "open": [asdict(row) for row in self.rows], "connectors": self.states}
+        return {
+            "source": self.source,
+            "open": [asdict(row) for row in self.rows],
+            "connectors": self.states,
+            "calls": self.calls,
+            "requests": self.requests,
+        }
 
 
 class Source(Protocol):

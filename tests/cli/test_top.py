@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
+import threading
 import time
+from collections.abc import Iterator
 from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -66,3 +71,93 @@ def test_a_named_pipe_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFi
     os.mkfifo(pipe)
     assert main(["top", str(pipe), "--once"]) == 2
     assert capsys.readouterr().err == f"otel-mcp top: {pipe} is no regular file; name a call log\n"
+
+
+class _Page(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path != "/metrics":
+            self.send_error(404, "Only /metrics is here")
+            return
+        body: bytes = self.server.page  # type: ignore[attr-defined]
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None: ...
+
+
+@contextlib.contextmanager
+def serving(*samples: tuple[str, dict[str, str], float]) -> Iterator[str]:
+    """`host:port` of an endpoint with these samples; names without `otel_mcp_client_`, the connector is crm."""
+    lines = []
+    for name, labels, value in samples:
+        pairs = ",".join(f'{key}="{text}"' for key, text in {"otel_mcp_connector": "crm", **labels}.items())
+        lines.append(f"otel_mcp_client_{name}{{{pairs}}} {value}\n")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Page)
+    server.page = "".join(lines).encode()  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def in_phase(phase: str, age: float) -> tuple[str, dict[str, str], float]:
+    return ("call_oldest_age_seconds", {"otel_mcp_phase": phase}, age)
+
+
+def requested(method: str, age: float, count: int) -> list[tuple[str, dict[str, str], float]]:
+    labels = {"mcp_method_name": method}
+    return [("request_oldest_age_seconds", labels, age), ("request_active", labels, count)]
+
+
+@pytest.mark.parametrize(
+    ("samples", "head", "rows"),
+    [
+        ([in_phase("wait", 9), *requested("tools/call", 9, 1)], "1 call open", ["call wait"]),
+        ([in_phase("wait", 9), *requested("tools/call", 9, 2), *requested("prompts/get", 8, 1)], "3 calls open",
+         ["3 x call wait"]),
+        ([in_phase("wait", 9), in_phase("lock", 8), ("lock_waiting", {}, 4), *requested("tools/call", 9, 1)],
+         "5 calls open", ["call wait", "4 x call lock"]),
+        ([in_phase("wait", 9), in_phase("write", 8), *requested("tools/call", 9, 3)], "3 calls open",
+         ["call wait", "call write"]),
+        ([in_phase("backoff", 9)], "at least 1 call open", ["call backoff"]),
+        ([in_phase("validate", 9), *requested("tools/list", 5, 1)], "at least 1 call open", ["call validate"]),
+        ([in_phase("validate", 9), *requested("tools/list", 12, 2)], "at least 1 call open, 2 requests of no call open",
+         ["2 x tools/list -", "call validate"]),
+        (requested("initialize", 9, 1), "1 request of no call open", ["initialize -"]),
+        ([in_phase("wait", 0), *requested("tools/call", 0, 0)], "nothing is open", []),
+    ],
+)  # fmt: skip
+def test_an_endpoint_tells_how_many_calls_are_open_and_each_of_them_once(
+    samples: list[tuple[str, dict[str, str], float]], head: str, rows: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(*samples) as address:
+        assert main(["top", address, "--once"]) == 0
+    first, *table = capsys.readouterr().out.splitlines()
+    assert first == f"http://{address}/metrics: {head}"
+    assert [" ".join(re.split("  +", line)[2:4]) for line in table[1:]] == rows
+
+
+def test_an_endpoint_that_answers_with_an_error_is_told_by_its_status(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving() as address:
+        assert main(["top", f"http://{address}/foo", "--once"]) == 2
+    assert capsys.readouterr().err == f"otel-mcp top: http://{address}/foo answers 404: Only /metrics is here\n"
+
+
+def test_a_log_tells_how_many_calls_and_other_requests_are_open(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(
+        tmp_path / "calls.jsonl", waiting(40.0), waiting(30.0, id=2),
+        waiting(35.0, id=None, method="ping", tool=None, generation=1),
+    )  # fmt: skip
+    assert main(["top", str(file), "--once"]) == 0
+    assert capsys.readouterr().out.startswith(f"{file}: 2 calls open, 1 request of no call open\n")
+    assert main(["top", str(file), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["calls"], told["requests"], len(told["open"])) == (2, 1, 3)
