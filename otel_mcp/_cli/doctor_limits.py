@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -10,23 +11,23 @@ from typing import Any, Final
 
 from otel_mcp._cli.doctor_model import Section
 from otel_mcp._ground.settings import Settings
-from otel_mcp._record.calllog import fill_in
+from otel_mcp._report.files import matches, written_by
 
 _LOOK_BACK: Final = 8_000_000
-"""Bytes at the end of the log: some ten thousand calls, read in a fraction of a second."""
+"""Bytes at the end of the logs: some ten thousand calls, read in a fraction of a second."""
 
 
 def limits() -> Section:
     """How many of the last calls of each connector had a limit that was seen."""
     section = Section("limits")
     template = Settings.from_environment().call_log
-    path = None if template is None else Path(fill_in(template))
-    if path is None or not path.is_file():
+    logs = [] if template is None else [path for path in map(Path, matches(written_by(template))) if path.is_file()]
+    if not logs:
         section.facts["calls"] = "unknown: OTEL_MCP_CALL_LOG names no call log that exists"
         return section
     calls: Counter[str] = Counter()
     limited: Counter[str] = Counter()
-    for entry in _calls(path):
+    for entry in _calls(logs):
         name = str(entry.get("connector"))
         calls[name] += 1
         limited[name] += _had_a_limit(entry)
@@ -47,18 +48,24 @@ def _had_a_limit(entry: dict[str, Any]) -> bool:
     return any(value is not None for value in every)
 
 
-def _calls(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _LOOK_BACK))
-            lines = file.read().split(b"\n")
-    except OSError:
-        return  # `files` tells of it
-    for line in lines:
+def _calls(logs: list[Path]) -> Iterator[dict[str, Any]]:
+    for line in _last_lines(logs):
         try:
             entry = json.loads(line)
         except ValueError:
             continue  # torn at the beginning or the end, or foreign
         if isinstance(entry, dict) and entry.get("event") == "call" and not entry.get("simulated"):
             yield entry
+
+
+def _last_lines(logs: list[Path]) -> Iterator[bytes]:
+    """Of the files written last, as far as the look back goes."""
+    left = _LOOK_BACK
+    for path in sorted(logs, key=lambda log: log.stat().st_mtime, reverse=True):
+        with contextlib.suppress(OSError), path.open("rb") as file:  # `files` tells of what cannot be read
+            size = file.seek(0, 2)
+            file.seek(max(0, size - left))
+            yield from file.read().split(b"\n")
+            left -= size
+        if left <= 0:
+            return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import stat
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 from otel_mcp._cli.top_model import Picture, Row, Unreadable
 from otel_mcp._ground import names as n
+from otel_mcp._report import files
 from otel_mcp._report.errors import nothing_of_ours
 
 _LARGEST: Final = 1e15
@@ -21,27 +23,36 @@ _FLUSHED: Final = 2.0
 
 
 class Log:
-    """A call log. It knows single calls, from the moment they were reported as still waiting."""
+    """A call log. It knows single calls, from the moment they were reported as still waiting.
+
+    `path` may have ``{pid}`` and ``{date}`` in it, as `OTEL_MCP_CALL_LOG` may: then it is all files of that name.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._tail = _Tail(path)
+        self._tails: dict[str, _Tail] = {}
         self._open: dict[tuple[Any, ...], tuple[float, dict[str, Any]]] = {}
         self._lines = 0
         self._is_a_log = False
 
     def look(self) -> Picture:
         """Read what was written since the last look. Raises Unreadable, also for a file that is no call log."""
-        for line in self._tail.new_lines():
+        tails = self._files()
+        for line in itertools.chain.from_iterable(tail.new_lines() for tail in tails):
             self._lines += 1
             self._read(line)
-        self._check(self._tail.unfinished)
+        self._check(sum(tail.unfinished for tail in tails))
         moment = time.time()
         self._forget_silent(moment)
         rows = [_row(entry, moment - seen) for seen, entry in self._open.values()]
         calls = sum(row.id is not None for row in rows)
         oldest_first = tuple(sorted(rows, key=lambda row: -row.age))
         return Picture(self.path, oldest_first, calls=calls, requests=len(rows) - calls)
+
+    def _files(self) -> list[_Tail]:
+        """In the order of their names, so that of a process with a file for each day the days come in their order."""
+        there = [] if Path(self.path).exists() else files.matches(files.written_by(self.path))
+        return [self._tails.setdefault(path, _Tail(path)) for path in there or [self.path]]
 
     def _read(self, line: bytes) -> None:
         try:
@@ -52,7 +63,7 @@ class Log:
             self._is_a_log = self._is_a_log or _is_of_a_log(entry)
             self._take(_known(entry))
 
-    def _check(self, unfinished: bool) -> None:
+    def _check(self, unfinished: int) -> None:
         lines = self._lines + unfinished
         if lines and not self._is_a_log:
             raise Unreadable(nothing_of_ours(self.path, lines))

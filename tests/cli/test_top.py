@@ -66,6 +66,25 @@ def test_a_log_in_which_nothing_is_written_yet_has_nothing_open(
     assert capsys.readouterr().out == f"{file}: nothing is open\n"
 
 
+def test_what_the_variable_leaves_open_is_every_process_and_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    template = str(tmp_path / "calls-{pid}-{date}.jsonl")
+    monkeypatch.setenv("OTEL_MCP_CALL_LOG", template)
+    assert main(["top", "--once"]) == 2
+    assert capsys.readouterr().err == (
+        f"otel-mcp top: the call log {template} cannot be read (No such file or directory)\n"
+    )
+    write(tmp_path / "calls-41-2026-11-29.jsonl", waiting(40.0), waiting(39.0, id=2))
+    write(tmp_path / "calls-41-2026-11-30.jsonl", {**waiting(0.0, id=2), "event": "call"})
+    write(tmp_path / "calls-42-2026-11-30.jsonl", waiting(30.0, instance="77ab", connector="mail"))
+    write(tmp_path / "calls-41-2026-11-29.jsonl.1", waiting(50.0, id=3))
+    assert main(["top", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["source"] == template
+    assert [(row["connector"], row["id"]) for row in told["open"]] == [("crm", 1), ("mail", 1)]
+
+
 def test_a_named_pipe_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -285,8 +285,10 @@ def test_a_connector_whose_calls_have_no_limit_is_a_finding(tmp_path: Path, monk
         {"event": "call", "connector": "search", "limit": None, "limits": {}},
         {"event": "connect", "connector": "mail"},
     ]
-    log.write_text("torn\n" + "".join(json.dumps(entry) + "\n" for entry in entries))
-    monkeypatch.setenv("OTEL_MCP_CALL_LOG", str(log))
+    log.write_text("torn\n" + "".join(json.dumps(entry) + "\n" for entry in entries[1:]))
+    (tmp_path / "calls-4711-2026-11-30.jsonl").write_text(json.dumps(entries[0]))
+    log.rename(tmp_path / "calls-4712-2026-11-29.jsonl")
+    monkeypatch.setenv("OTEL_MCP_CALL_LOG", str(tmp_path / "calls-{pid}-{date}.jsonl"))
     section = doctor_limits.limits()
     assert section.facts == {
         "crm": "0 of the last 1 calls had a time limit",
