@@ -15,7 +15,7 @@ from otel_mcp._ground.settings import Settings
 from otel_mcp._ground.text import without_secrets
 from otel_mcp._record.calllog import fill_in
 from otel_mcp._start import standard
-from otel_mcp._start.endpoint import DEFAULT_HOST, DEFAULT_PORT, FOLLOWING_PORTS
+from otel_mcp._start.endpoint import DEFAULT_HOST, DEFAULT_PORT, FOLLOWING_PORTS, from_here
 from otel_mcp._start.exporters import rehearse
 from otel_mcp._start.notices import overheard
 from otel_mcp._start.runtime import service_name
@@ -124,11 +124,8 @@ def _state_of(host: str, port: int) -> str:
 
 
 def _serves_our_metrics(host: str, port: int) -> bool:
-    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - told apart, not bound
     try:
-        with urllib.request.urlopen(
-            f"http://{f'[{name}]' if ':' in name else name}:{port}/metrics", timeout=_ANSWER_SECONDS
-        ) as answer:
+        with urllib.request.urlopen(f"http://{from_here(host, port)}/metrics", timeout=_ANSWER_SECONDS) as answer:
             return b"otel_mcp_hooks" in answer.read()
     except (OSError, ValueError):
         return False

@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from typing import Final
 
-from otel_mcp._cli.top_endpoint import Endpoint
-from otel_mcp._cli.top_log import Log
+from otel_mcp._cli import top_choice
 from otel_mcp._cli.top_model import Picture, Row, Source, Unreadable
 from otel_mcp._ground.text import visible
 
 _REFRESH: Final = 1.0
 """Seconds between two looks. A scrape of a full endpoint takes tens of milliseconds of the watched program."""
-_DEFAULT: Final = "http://127.0.0.1:9464/metrics"
 _HEADINGS: Final = ("AGE", "CONNECTOR", "WHAT", "PHASE", "LIMIT", "HOLDER", "STATE", "NOTE")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The subcommand's own words."""
-    parser.add_argument("source", nargs="?", metavar="URL|FILE", help=f"an endpoint or a call log; default {_DEFAULT}")
+    parser.add_argument(
+        "source", nargs="?", metavar="URL|FILE", help=f"an endpoint or a call log; default: {top_choice.DEFAULT}"
+    )
     parser.add_argument("--once", action="store_true", help="print once and end")
     parser.add_argument("--json", action="store_true", help="print as JSON; implies --once")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Exit code: 0, or 2 where the source cannot be read."""
-    source = _source(arguments.source)
     try:
+        source = top_choice.source(arguments.source)
         if arguments.json:
             print(json.dumps(source.look().to_json(), indent=2))
         elif arguments.once or not sys.stdout.isatty():
@@ -43,12 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         pass  # the way out of a display that never ends
     return 0
-
-
-def _source(given: str | None) -> Source:
-    chosen = given or os.environ.get("OTEL_MCP_CALL_LOG") or _DEFAULT
-    looks_like_url = "://" in chosen or (":" in chosen and not os.path.exists(chosen))  # noqa: PTH110 - a plain test
-    return Endpoint(chosen) if looks_like_url else Log(chosen)
 
 
 def _watch(source: Source) -> None:

@@ -1,4 +1,4 @@
-"""What is open now, read from a scrape endpoint."""
+"""What is open now, read from one scrape endpoint or from several."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import math
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from otel_mcp._cli.top_model import Picture, Row, Unreadable
 from otel_mcp._ground import catalogue as c
 from otel_mcp._ground import names as n
+from otel_mcp._start import targets
 
 _TIMEOUT: Final = 5.0
 """Seconds for a scrape; an endpoint on this machine answers in milliseconds."""
@@ -55,6 +57,46 @@ class Endpoint:
             raise Unreadable(
                 f"{self.url} does not answer ({reason}); is the watched program running, and is this its endpoint?"
             ) from error
+
+
+class Endpoints:
+    """The endpoints that have their entry in a folder of targets; each look asks those that are there by then."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def look(self) -> Picture:
+        """One scrape of each. Raises Unreadable if none answers."""
+        addresses = targets.addresses(self.folder)
+        pictures: dict[str, Picture] = {}
+        problem = Unreadable(f"no endpoint of a running program has an entry in {self.folder} (OTEL_MCP_TARGETS)")
+        for address in addresses:
+            try:
+                pictures[address] = Endpoint(address).look()
+            except Unreadable as error:
+                problem = error
+        if not pictures:
+            raise problem
+        if len(addresses) == 1:
+            return pictures[addresses[0]]
+        number = str(len(pictures)) if len(pictures) == len(addresses) else f"{len(pictures)} of {len(addresses)}"
+        return _together(f"{number} endpoints in {self.folder}", pictures)
+
+
+def _together(source: str, pictures: Mapping[str, Picture]) -> Picture:
+    rows = [
+        replace(row, note="; ".join(filter(None, (address, row.note))))
+        for address, picture in pictures.items()
+        for row in picture.rows
+    ]
+    return Picture(
+        source,
+        tuple(sorted(rows, key=lambda row: -row.age)),
+        {f"{name} on {address}": state for address, each in pictures.items() for name, state in each.states.items()},
+        calls=sum(each.calls for each in pictures.values()),
+        requests=sum(each.requests for each in pictures.values()),
+        at_least=any(each.at_least for each in pictures.values()),
+    )
 
 
 class _Gauges:

@@ -41,6 +41,12 @@ _REQUEST_SECONDS: Final = 10.0
 """A client that sends no request line for this long is dropped, so that its thread ends."""
 
 
+def from_here(host: str, port: int) -> str:
+    """``host:port`` at which this machine reaches what listens on `host`."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - told apart, not bound
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 class Endpoint:
     """Serves `reader`'s metrics under ``/metrics`` until `close`."""
 
@@ -56,8 +62,7 @@ class Endpoint:
     @property
     def address(self) -> str:
         """``host:port`` for a Prometheus on this machine."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - told apart, not bound
-        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+        return from_here(self.host, self.port)
 
     def _serve(self) -> None:
         while not self._closing:

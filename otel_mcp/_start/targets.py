@@ -18,6 +18,7 @@ from otel_mcp._start.notices import say
 
 _PREFIX: Final = "otel-mcp-"
 _PID: Final = re.compile("[0-9]{1,9}")
+_LOOPBACK: Final = ("127.", "[::1]", "localhost:")
 
 
 class Target:
@@ -61,9 +62,32 @@ class Target:
         prefix = _own_prefix()
         for path in self._folder.glob(f"{prefix}*.json"):
             pid = path.stem[len(prefix) :]
-            if _PID.fullmatch(pid) and not _is_alive(int(pid)):
+            if _PID.fullmatch(pid) and not is_alive(int(pid)):
                 with contextlib.suppress(OSError):
                     path.unlink()
+
+
+def addresses(folder: str) -> list[str]:
+    """`host:port` of each endpoint that has its entry in the folder and can be reached from here.
+
+    Left out are processes of this machine that are gone, and loopback addresses of other machines.
+    """
+    prefix, found = _own_prefix(), set()
+    for path in Path(folder).glob(f"{_PREFIX}*.json"):
+        pid = path.stem[len(prefix) :] if path.stem.startswith(prefix) else ""
+        own = _PID.fullmatch(pid) is not None
+        if not own or is_alive(int(pid)):
+            found |= {each for each in _written(path) if own or not each.startswith(_LOOPBACK)}
+    return sorted(found)
+
+
+def _written(path: Path) -> list[str]:
+    """The addresses in an entry; none where it has gone, or is somebody else's."""
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        return [each for entry in entries for each in entry["targets"] if isinstance(each, str)]
+    except (OSError, ValueError, TypeError, LookupError):
+        return []
 
 
 def _own_prefix() -> str:
@@ -71,7 +95,8 @@ def _own_prefix() -> str:
     return f"{_PREFIX}{socket.gethostname()}-"
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether this machine has a process of that number; True where it cannot be asked."""
     if os.name != "posix":
         return True
     try:

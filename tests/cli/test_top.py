@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +17,11 @@ from typing import Any
 
 import pytest
 
+from harness.real_parts import free_port
 from otel_mcp._cli.main import main
+
+ENDED = 2**22 + 1
+"""The number of no process: Linux gives none above 2 ** 22."""
 
 
 @pytest.fixture(autouse=True)
@@ -180,3 +185,60 @@ def test_a_log_tells_how_many_calls_and_other_requests_are_open(
     assert main(["top", str(file), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["calls"], told["requests"], len(told["open"])) == (2, 1, 3)
+
+
+def entry(folder: Path, address: str, pid: int, host: str = "") -> None:
+    """As a watched process writes its own."""
+    name = f"otel-mcp-{host or socket.gethostname()}-{pid}.json"
+    (folder / name).write_text(json.dumps([{"targets": [address], "labels": {"service": "agent"}}]))
+
+
+def test_without_a_name_the_endpoints_of_the_running_programs_are_shown_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OTEL_MCP_TARGETS", str(tmp_path))
+    state = ("connector_state", {"otel_mcp_state": "failed"}, 1.0)
+    with (
+        serving(in_phase("wait", 9), *requested("tools/call", 9, 1), ("call_overdue", {}, 1)) as one,
+        serving(in_phase("lock", 5), ("lock_waiting", {}, 2), state) as two,
+    ):
+        entry(tmp_path, one, os.getpid())
+        entry(tmp_path, f"127.0.0.1:{free_port()}", ENDED)
+        entry(tmp_path, f"127.0.0.1:{free_port()}", 1, host="elsewhere")
+        (tmp_path / "otel-mcp-foreign-1.json").write_text('{"targets": 5}')
+        assert main(["top", "--once"]) == 0
+        assert capsys.readouterr().out.startswith(f"http://{one}/metrics: 1 call open\n")
+        entry(tmp_path, two, os.getppid())
+        assert main(["top", "--once"]) == 0
+    head, _, *rows, tail = capsys.readouterr().out.splitlines()
+    assert head == f"2 endpoints in {tmp_path}: 3 calls open"
+    assert [re.split("  +", row)[-1] for row in rows] == [f"{one}; overdue", two]
+    assert tail == f"not ready: crm on {two} failed"
+
+
+def test_an_entry_that_does_not_answer_is_told_and_keeps_nothing_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OTEL_MCP_TARGETS", str(tmp_path))
+    silent = f"127.0.0.1:{free_port()}"
+    entry(tmp_path, silent, os.getppid())
+    assert main(["top", "--once"]) == 2
+    assert capsys.readouterr().err.startswith(f"otel-mcp top: http://{silent}/metrics does not answer")
+    with serving(in_phase("wait", 9), *requested("tools/call", 9, 1)) as one:
+        entry(tmp_path, one, os.getpid())
+        assert main(["top", "--once"]) == 0
+    assert capsys.readouterr().out.startswith(f"1 of 2 endpoints in {tmp_path}: 1 call open\n")
+
+
+def test_without_targets_the_endpoint_is_where_the_variables_put_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OTEL_MCP_TARGETS", str(tmp_path))
+    with serving(in_phase("wait", 9), *requested("tools/call", 9, 1)) as address:
+        monkeypatch.setenv("OTEL_EXPORTER_PROMETHEUS_HOST", "0.0.0.0")
+        monkeypatch.setenv("OTEL_EXPORTER_PROMETHEUS_PORT", address.rpartition(":")[2])
+        assert main(["top", "--once"]) == 0
+        assert capsys.readouterr().out.startswith(f"http://{address}/metrics: 1 call open\n")
+    monkeypatch.setenv("OTEL_EXPORTER_PROMETHEUS_PORT", "0")
+    assert main(["top", "--once"]) == 2
+    assert capsys.readouterr().err.startswith("otel-mcp top: OTEL_EXPORTER_PROMETHEUS_PORT=0 lets a program listen on")
