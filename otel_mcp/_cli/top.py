@@ -14,6 +14,8 @@ from otel_mcp._ground.text import visible
 
 _REFRESH: Final = 1.0
 """Seconds between two looks. A scrape of a full endpoint takes tens of milliseconds of the watched program."""
+_LONGEST_NOTE: Final = 160
+"""Characters. It is the last column, and may have several things to say."""
 _HEADINGS: Final = ("AGE", "CONNECTOR", "WHAT", "PHASE", "LIMIT", "HOLDER", "STATE", "NOTE")
 
 
@@ -68,7 +70,8 @@ def _counted(picture: Picture) -> str:
     least = "at least " if picture.at_least else ""
     calls = f"{least}{_number(picture.calls, 'call')} open" if picture.calls else ""
     requests = f"{_number(picture.requests, 'request')} of no call open" if picture.requests else ""
-    return ", ".join(filter(None, (calls, requests))) or "nothing is open"
+    silent = f"{_number(picture.silent, 'call')} not heard of" if picture.silent else ""
+    return ", ".join(filter(None, (calls, requests, silent))) or "nothing is open"
 
 
 def _number(count: int, thing: str) -> str:
@@ -82,10 +85,10 @@ def _cells(row: Row) -> tuple[str, ...]:
     limit = "-" if row.limit is None else f"{row.limit:g} s"
     if row.limit is not None and row.limit_source:
         limit += f" {_cell(row.limit_source)}"
-    rest = (row.phase, limit, row.holder, row.state, row.note)
-    return (f"{row.age:.1f} s", _cell(row.connector), what, *map(_cell, rest))
+    rest = (row.phase, limit, row.holder, row.state)
+    return (f"{row.age:.1f} s", _cell(row.connector), what, *map(_cell, rest), _cell(row.note, _LONGEST_NOTE))
 
 
-def _cell(text: str | None) -> str:
+def _cell(text: str | None, longest: int = 60) -> str:
     """Names come from servers: nothing that moves the cursor, and no more than a column holds."""
-    return visible(text[:60])[:60] if text else "-"
+    return visible(text[:longest])[:longest] if text else "-"

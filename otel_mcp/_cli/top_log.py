@@ -7,19 +7,24 @@ import json
 import os
 import stat
 import time
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
 from otel_mcp._cli.top_model import Picture, Row, Unreadable
 from otel_mcp._ground import names as n
+from otel_mcp._ground.settings import Settings
 from otel_mcp._report import files
 from otel_mcp._report.errors import nothing_of_ours
+from otel_mcp._start.targets import is_alive
 
 _LARGEST: Final = 1e15
 """A number beyond it, or one that is none, is no age and no id."""
 _FLUSHED: Final = 2.0
 """Seconds: lines stand in the log within one of their being told, and its writer may be slow."""
+_YEAR_2200: Final = 7_258_118_400
+_LARGEST_PID: Final = 2**31
+"""Beyond it the operating system cannot be asked."""
 
 
 class Log:
@@ -44,10 +49,9 @@ class Log:
         self._check(sum(tail.unfinished for tail in tails))
         moment = time.time()
         self._forget_silent(moment)
-        rows = [_row(entry, moment - seen) for seen, entry in self._open.values()]
-        calls = sum(row.id is not None for row in rows)
-        oldest_first = tuple(sorted(rows, key=lambda row: -row.age))
-        return Picture(self.path, oldest_first, calls=calls, requests=len(rows) - calls)
+        rows = tuple(sorted((_row(*told, moment) for told in self._open.values()), key=lambda row: -row.age))
+        calls, silent = sum(row.id is not None for row in rows), sum(row.silent for row in rows)
+        return Picture(self.path, rows, calls=calls - silent, requests=len(rows) - calls, silent=silent)
 
     def _files(self) -> list[_Tail]:
         """In the order of their names, so that of a process with a file for each day the days come in their order."""
@@ -127,7 +131,7 @@ _TEXTS: Final = (
     "event", "time", "id", "instance", "connector", "method", "tool", "phase", "limit_source", "lock_holder", "held_by",
     "blocked_at",
 )  # fmt: skip
-_NUMBERS: Final = ("id", "generation", "age", "limit")
+_NUMBERS: Final = ("id", "pid", "generation", "age", "limit")
 
 
 def _known(entry: dict[str, Any]) -> dict[str, Any]:
@@ -139,7 +143,9 @@ def _known(entry: dict[str, Any]) -> dict[str, Any]:
     return {**texts, **numbers, "retired": entry.get("retired"), "loop_blocked": entry.get("loop_blocked")}
 
 
-def _row(entry: dict[str, Any], since: float) -> Row:
+def _row(seen: float, entry: dict[str, Any], moment: float) -> Row:
+    since = max(moment - seen, 0.0)
+    silent = entry.get("id") is not None and since > _until_due(entry) + _FLUSHED
     notes = []
     if entry.get("retired"):
         notes.append("retired session")
@@ -147,18 +153,43 @@ def _row(entry: dict[str, Any], since: float) -> Row:
         notes.append(f"loop blocked at {entry.get('blocked_at') or '?'}")
     if entry.get("held_by"):
         notes.append(f"held by {entry['held_by']}")
+    if _is_gone(entry.get("pid")):
+        notes.append(f"no process {entry['pid']} here")
+    if silent:
+        notes.append(f"not heard of since {_clock(seen, moment)}")
     return Row(
         entry.get("connector") or n.UNKNOWN,
         entry.get("method"),
         entry.get("tool"),
         entry.get("phase"),
-        float(entry.get("age") or 0.0) + max(since, 0.0),
+        float(entry.get("age") or 0.0) + since,
         entry.get("limit"),
         entry.get("limit_source"),
         entry.get("lock_holder"),
         note="; ".join(notes) or None,
         id=entry.get("id"),
+        silent=silent,
     )
+
+
+def _until_due(entry: dict[str, Any]) -> float:
+    """Seconds from a line to the next one on the same call, at most: they come at doubling ages.
+
+    The line of a session's teardown comes at any age, and the next one when the first would have been due.
+    """
+    age = max(float(entry.get("age") or 0.0), 0.0)
+    return max(age, Settings.still_waiting - age) if entry.get("retired") else age
+
+
+def _is_gone(pid: Any) -> bool:
+    """Whether there is no such process here. A log says nothing of its machine: the process may be on another one."""
+    return isinstance(pid, int) and 0 < pid < _LARGEST_PID and not is_alive(pid)
+
+
+def _clock(seen: float, moment: float) -> str:
+    """The time in UTC, as the log has it, with the day if it was another one."""
+    then, today = (datetime.fromtimestamp(each, timezone.utc) for each in (seen, moment))
+    return f"{then:%H:%M} UTC" if then.date() == today.date() else f"{then:%Y-%m-%d %H:%M} UTC"
 
 
 def _is_of_a_log(entry: dict[str, Any]) -> bool:
@@ -166,8 +197,9 @@ def _is_of_a_log(entry: dict[str, Any]) -> bool:
 
 
 def _moment(text: Any) -> float | None:
-    """Seconds since 1970, None where that is no time."""
+    """Seconds since 1970, None where that is no time, or one in which no log is written."""
     try:
-        return datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
+        moment = datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
     except (ValueError, OverflowError):
         return None
+    return moment if 0 <= moment < _YEAR_2200 else None

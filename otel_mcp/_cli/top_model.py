@@ -26,6 +26,8 @@ class Row:
     count: int | None = None
     note: str | None = None
     id: int | str | None = None
+    silent: bool = False
+    """Another line on it was due and did not come: its process may have been killed."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Picture:
     """Everything that is open at one moment, oldest first, and the connectors' states where they are known.
 
     `calls` counts the calls that are open, or is the least that there are where `at_least` says so: an endpoint does
-    not count those in every phase. `requests` counts the requests that belong to none of them.
+    not count those in every phase. `requests` counts the requests that belong to none of them, `silent` the calls of
+    which nobody knows whether they still are.
     """
 
     source: str
@@ -41,6 +44,7 @@ class Picture:
     states: dict[str, str] = field(default_factory=dict)
     calls: int = 0
     requests: int = 0
+    silent: int = 0
     at_least: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -51,6 +55,7 @@ class Picture:
             "connectors": self.states,
             "calls": self.calls,
             "requests": self.requests,
+            "silent": self.silent,
         }
 
 

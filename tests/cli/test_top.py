@@ -90,6 +90,36 @@ def test_what_the_variable_leaves_open_is_every_process_and_day(
     assert [(row["connector"], row["id"]) for row in told["open"]] == [("crm", 1), ("mail", 1)]
 
 
+@pytest.mark.parametrize(
+    ("age", "ago", "fields", "note"),
+    [
+        (40.0, 30.0, {}, "-"),
+        (40.0, 50.0, {}, "not heard of since"),
+        (5.0, 20.0, {"retired": True}, "retired session"),
+        (5.0, 40.0, {"retired": True}, "retired session; not heard of since"),
+        (40.0, 30.0, {"pid": ENDED}, f"no process {ENDED} here"),
+        (40.0, 50.0, {"pid": ENDED}, f"no process {ENDED} here; not heard of since"),
+        (40.0, 30.0, {"pid": 2**70}, "-"),
+    ],
+)
+def test_a_call_whose_process_is_gone_or_says_no_more_is_not_shown_as_one_that_waits(
+    tmp_path: Path, age: float, ago: float, fields: dict[str, Any], note: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = waiting(age, ago, **fields)
+    file = write(tmp_path / "calls.jsonl", line)
+    assert main(["top", str(file), "--once"]) == 0
+    head, _, row = capsys.readouterr().out.splitlines()
+    told, _, since = re.split("  +", row)[-1].partition(" since ")
+    silent = "not heard of" in note
+    assert head == f"{file}: 1 call {'not heard of' if silent else 'open'}"
+    assert told == note.removesuffix(" since")
+    moment = datetime.fromisoformat(line["time"].replace("Z", "+00:00"))
+    assert since in (f"{moment:%H:%M} UTC", f"{moment:%Y-%m-%d %H:%M} UTC") if silent else since == ""
+    assert main(["top", str(file), "--json"]) == 0
+    told_as_json = json.loads(capsys.readouterr().out)
+    assert (told_as_json["silent"], told_as_json["open"][0]["silent"]) == (int(silent), silent)
+
+
 def test_a_named_pipe_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
