@@ -129,7 +129,9 @@ def rehearse() -> None:
     for variable, default in _METRIC_TIMES.items():
         standard.number(variable, default)
     if "prometheus" in METRICS.exporters(os.environ):
-        standard.port("OTEL_EXPORTER_PROMETHEUS_PORT", 0)
+        from otel_mcp._start.endpoint import DEFAULT_PORT
+
+        standard.port("OTEL_EXPORTER_PROMETHEUS_PORT", DEFAULT_PORT)
 
 
 def silence_after_fork() -> None:

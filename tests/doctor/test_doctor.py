@@ -265,6 +265,12 @@ def test_a_collector_that_is_not_there_and_a_bad_value_are_findings(monkeypatch:
     assert sampler == "OTEL_TRACES_SAMPLER='sometimes' is not a known sampler; using parentbased_always_on instead"
 
 
+def test_a_bad_port_is_told_as_the_program_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_PROMETHEUS_PORT", "94644")
+    finding, *_ = doctor_settings.exporters().findings
+    assert finding == "OTEL_EXPORTER_PROMETHEUS_PORT='94644' is not a port from 0 to 65535; using 9464 instead"
+
+
 def test_files_that_cannot_be_written_are_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_MCP_CALL_LOG", str(tmp_path / "missing" / "calls.jsonl"))
     monkeypatch.setenv("OTEL_MCP_TARGETS", str(tmp_path / "none"))
