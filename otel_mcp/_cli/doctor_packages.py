@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 import re
 import site
@@ -81,7 +82,7 @@ def start() -> Section:
         missing = [module for module in modules if importlib.util.find_spec(module) is None]
         hint = f"missing {', '.join(missing)} (pip install 'otel-mcp-client[{extra}]')"
         section.facts[f"extra {extra}"] = hint if missing else "complete"
-    if where is None and Settings.from_environment().enabled:
+    if where is None and Settings.from_environment().enabled and "OTEL_MCP_RUN" not in os.environ:
         section.findings.append(
             f"OTEL_MCP_ENABLED is set and there is no {_START_FILE} in this environment's site-packages, so the "
             "variable does nothing here: install otel-mcp-client as a wheel, or start with `otel-mcp run -- CMD`"

@@ -6,6 +6,7 @@ import errno
 import os
 import socket
 import urllib.request
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -19,7 +20,7 @@ from otel_mcp._start.endpoint import DEFAULT_HOST, DEFAULT_PORT, FOLLOWING_PORTS
 from otel_mcp._start.exporters import rehearse
 from otel_mcp._start.notices import overheard
 from otel_mcp._start.runtime import service_name
-from otel_mcp._start.signals import METRICS, SIGNALS
+from otel_mcp._start.signals import METRICS, SIGNALS, Signal
 
 _ANSWER_SECONDS: Final = 2.0
 _FREE: Final = "free"
@@ -70,7 +71,9 @@ def exporters() -> Section:
         return section
     for signal in SIGNALS:
         names = signal.exporters(os.environ)
-        section.facts[signal.name] = names
+        section.facts[signal.name] = [
+            name if _is_installed(signal, name) else f"{name} (not installed)" for name in names
+        ]
         endpoint = signal.otlp_setting("ENDPOINT", os.environ) or ("the default", "http://localhost:4318")
         if "otlp" in names and not _answers(endpoint[1]):
             section.findings.append(
@@ -83,6 +86,12 @@ def exporters() -> Section:
     if "prometheus" in METRICS.exporters(os.environ):
         _endpoint(section)
     return section
+
+
+def _is_installed(signal: Signal, name: str) -> bool:
+    """Whether there is an exporter of that name; what OTLP over gRPC lacks is told by a finding."""
+    known = name.startswith("otlp") or name == "console" or (signal is METRICS and name == "prometheus")
+    return known or bool(entry_points(group=signal.entry_points, name=name))
 
 
 def _endpoint(section: Section) -> None:

@@ -85,6 +85,19 @@ def test_findings_are_exit_code_1_and_the_same_sentences_in_json() -> None:
     assert told["versions"]["otel_mcp"] == __version__
 
 
+def test_what_is_wrong_is_told_once_where_the_start_up_of_doctors_own_process_would_tell_it_too() -> None:
+    variables = {"OTEL_MCP_HOSTS": "nohost", "OTEL_MCP_STILL_WAITING": "soon", "OTEL_TRACES_EXPORTER": "jaeger"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "otel_mcp", "run", "--", sys.executable, "-m", "otel_mcp", "doctor", "--json"],
+        capture_output=True, text=True, timeout=120, check=False,
+        env=environment(OTEL_EXPORTER_PROMETHEUS_PORT="0", **variables),
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (1, "")
+    told: dict[str, Any] = json.loads(ended.stdout)
+    assert [finding["sentence"].partition(" ")[0].partition("=")[0] for finding in told["findings"]] == [*variables]
+    assert told["exporters"]["traces"] == ["jaeger (not installed)"]
+
+
 def test_every_patch_point_of_this_sdk_is_active_and_none_is_left() -> None:
     section = doctor_hooks.sdk_hooks()
     assert section.findings == []
