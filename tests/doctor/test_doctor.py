@@ -24,6 +24,7 @@ from harness.watching import watching
 from otel_mcp import __version__
 from otel_mcp._cli import doctor, doctor_hooks, doctor_limits, doctor_packages, doctor_peers, doctor_settings
 from otel_mcp._cli.doctor_model import Section, to_json, to_text
+from otel_mcp._cli.main import main
 from otel_mcp._ground import patching
 from otel_mcp._hosts import registry
 
@@ -72,11 +73,15 @@ def test_a_sound_environment_has_no_findings_and_exit_code_0() -> None:
     assert "attributes of spans: at once; histogram points: many at once\n" in ended.stdout
 
 
-def test_findings_are_exit_code_1_and_the_same_sentences_in_json() -> None:
+def test_findings_are_exit_code_1_and_the_same_sentences_in_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     variables = {"OTEL_MCP_STILL_WAITING": "soon", "OTEL_MCP_CONNECTORS": "crm=*crm-server*"}
-    text, as_json = run(**variables), run("--json", **variables)
-    assert (text.returncode, as_json.returncode) == (1, 1)
-    told: dict[str, Any] = json.loads(as_json.stdout)
+    text = run(**variables)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert (text.returncode, main(["doctor", "--json"])) == (1, 1)
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
     sentence = "OTEL_MCP_STILL_WAITING='soon' is not a positive number of seconds; using 30 instead"
     assert told["findings"] == [{"section": "settings", "sentence": sentence}]
     assert told["notes"] == [{"section": "settings", "sentence": NOT_ENABLED}]
