@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_UP_TO_HOST: Final = re.compile(r"(?<=//).*@|^.*@", re.DOTALL)
+_UP_TO_HOST: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)?.*@", re.DOTALL)
 """A password may hold what ends a host, unescaped: that is how it came to be a bad URL."""
 
 LONGEST: Final = 200
@@ -41,4 +41,4 @@ def label(text: str) -> str:
 
 def without_secrets(url: str) -> str:
     """A URL, or what was meant to be one, without user, password, query and fragment; fit for a line on stderr."""
-    return label(_UP_TO_HOST.sub("", url).partition("?")[0].partition("#")[0])
+    return label(_UP_TO_HOST.sub(r"\1", url).partition("?")[0].partition("#")[0])
