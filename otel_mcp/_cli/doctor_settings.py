@@ -20,7 +20,7 @@ from otel_mcp._start.endpoint import DEFAULT_HOST, DEFAULT_PORT, FOLLOWING_PORTS
 from otel_mcp._start.exporters import rehearse
 from otel_mcp._start.notices import overheard
 from otel_mcp._start.runtime import service_name
-from otel_mcp._start.signals import METRICS, SIGNALS, Signal
+from otel_mcp._start.signals import GRPC, METRICS, SIGNALS, Signal
 
 _ANSWER_SECONDS: Final = 2.0
 _FREE: Final = "free"
@@ -74,7 +74,8 @@ def exporters() -> Section:
         section.facts[signal.name] = [
             name if _is_installed(signal, name) else f"{name} (not installed)" for name in names
         ]
-        endpoint = signal.otlp_setting("ENDPOINT", os.environ) or ("the default", "http://localhost:4318")
+        default = "http://localhost:4317" if signal.protocol(os.environ) == GRPC else "http://localhost:4318"
+        endpoint = signal.otlp_setting("ENDPOINT", os.environ) or ("the default", default)
         if "otlp" in names and not _answers(endpoint[1]):
             section.findings.append(
                 f"nothing listens where {signal.name} are sent ({endpoint[0]}: {without_secrets(endpoint[1])}): "
@@ -159,10 +160,9 @@ def _answers(url: str) -> bool:
 def files() -> Section:
     """The call log and the targets folder."""
     found = Settings.from_environment()
-    section = Section("files", {"call log": None, "targets": found.targets})
+    section = Section("files", {"call log": found.call_log, "targets": found.targets})
     if found.call_log is not None:
         path = Path(fill_in(found.call_log))
-        section.facts["call log"] = str(path)
         problem = _why_not_writable(path)
         if problem:
             section.findings.append(f"the call log {path} cannot be written ({problem}): correct OTEL_MCP_CALL_LOG")

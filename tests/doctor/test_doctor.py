@@ -283,6 +283,16 @@ def test_a_collector_that_is_not_there_and_a_bad_value_are_findings(monkeypatch:
     assert sampler == "OTEL_TRACES_SAMPLER='sometimes' is not a known sampler; using parentbased_always_on instead"
 
 
+@pytest.mark.parametrize(("protocol", "port"), [("http/protobuf", 4318), ("grpc", 4317)])
+def test_the_collectors_default_port_is_that_of_the_protocol(
+    monkeypatch: pytest.MonkeyPatch, protocol: str, port: int
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "otlp")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
+    finding, *_ = doctor_settings.exporters().findings
+    assert finding.startswith(f"nothing listens where traces are sent (the default: http://localhost:{port}): ")
+
+
 def test_a_bad_port_is_told_as_the_program_tells_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_PROMETHEUS_PORT", "94644")
     finding, *_ = doctor_settings.exporters().findings
@@ -297,7 +307,9 @@ def test_files_that_cannot_be_written_are_findings(tmp_path: Path, monkeypatch: 
     assert targets.endswith("(no such folder): make the folder, or name another")
     monkeypatch.setenv("OTEL_MCP_CALL_LOG", str(tmp_path / "calls-{pid}.jsonl"))
     monkeypatch.setenv("OTEL_MCP_TARGETS", str(tmp_path))
-    assert doctor_settings.files().findings == []
+    section = doctor_settings.files()
+    assert section.findings == []
+    assert section.facts["call log"] == str(tmp_path / "calls-{pid}.jsonl"), "not with the number of doctor's process"
     assert list(tmp_path.iterdir()) == [], "looking leaves nothing behind"
 
 
