@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             _watch(source)
     except Unreadable as error:
-        print(f"otel-mcp top: {error}", file=sys.stderr)
+        print(f"otel-mcp top: {visible(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         pass  # the way out of a display that never ends

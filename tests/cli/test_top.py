@@ -130,7 +130,7 @@ def test_a_named_pipe_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFi
 class _Page(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path != "/metrics":
-            self.send_error(404, "Only /metrics is here")
+            self.send_error(404, "Only /metrics is here\x1b[2J")
             return
         body: bytes = self.server.page  # type: ignore[attr-defined]
         self.send_response(200)
@@ -200,7 +200,9 @@ def test_an_endpoint_tells_how_many_calls_are_open_and_each_of_them_once(
 def test_an_endpoint_that_answers_with_an_error_is_told_by_its_status(capsys: pytest.CaptureFixture[str]) -> None:
     with serving() as address:
         assert main(["top", f"http://{address}/foo", "--once"]) == 2
-    assert capsys.readouterr().err == f"otel-mcp top: http://{address}/foo answers 404: Only /metrics is here\n"
+    assert (
+        capsys.readouterr().err == f"otel-mcp top: http://{address}/foo answers 404: Only /metrics is here\\u001b[2J\n"
+    )
 
 
 def test_a_log_tells_how_many_calls_and_other_requests_are_open(
