@@ -96,8 +96,8 @@ traffic = Row(
         ),
         timeline(
             "Was it connected?",
-            "The session's state over time; of several processes the worst. parked and failed: nobody is trying any "
-            "more.",
+            "The session's state over time; of several processes the worst. failed: nobody is trying any more. "
+            "parked: given up for now; some hosts try again by themselves.",
             [target(worst_state(), "state")],
             STATES,
         ),
