@@ -29,19 +29,28 @@ SUBCOMMANDS: Final = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    code = 0
+    try:
+        try:
+            code = _command(list(sys.argv[1:] if arguments is None else arguments))
+        finally:
+            # Here a reader that has gone (`otel-mcp doctor | head`) is no fault; at Python's own exit it would be 120.
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+def _command(words: list[str]) -> int:
     parser = _parser(_chosen(words))
     args = parser.parse_args(words)
     if args.subcommand is None:
         parser.print_help(sys.stderr)
         return USAGE_ERROR
-    try:
-        code: int = importlib.import_module(f"otel_mcp._cli.{args.subcommand}").run(args)
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:  # `otel-mcp report | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    code: int = importlib.import_module(f"otel_mcp._cli.{args.subcommand}").run(args)
     return code
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,10 +16,29 @@ _DASHBOARD = re.compile(r"(dashboard_url: )(/d/)")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="where to write; files there are replaced"
+        "--out", type=_folder, required=True, metavar="DIR", help="where to write; files there are replaced"
     )
-    parser.add_argument("--grafana-url", default="", metavar="URL", help="put before the dashboard links of alerts")
-    parser.add_argument("--runbook-url", default="", metavar="URL", help="put before the runbook links of alerts")
+    parser.add_argument(
+        "--grafana-url", type=_url("https://grafana.example"), metavar="URL", help="put before alerts' dashboard links"
+    )
+    parser.add_argument(
+        "--runbook-url", type=_url("https://wiki.example/mcp"), metavar="URL", help="put before alerts' runbook links"
+    )
+
+
+def _folder(given: str) -> Path:
+    if not given.strip():
+        raise argparse.ArgumentTypeError(f"{given!r} names no folder; '.' is the current one")
+    return Path(given)
+
+
+def _url(example: str) -> Callable[[str], str]:
+    def checked(given: str) -> str:
+        if re.fullmatch(r"https?://[^\s/]\S*", given) is None:
+            raise argparse.ArgumentTypeError(f"{given!r} is not a URL like {example}")
+        return given.rstrip("/")
+
+    return checked
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,13 +70,11 @@ def sources() -> Iterator[tuple[str, Path]]:
 def _write(arguments: argparse.Namespace, name: str, source: Path) -> str:
     text = source.read_text("utf-8")
     if name.startswith("rules/"):
-        text = _RUNBOOK.sub(rf"\g<1>{_prefix(arguments.runbook_url)}\g<2>", text)
-        text = _DASHBOARD.sub(rf"\g<1>{arguments.grafana_url.rstrip('/')}\g<2>", text)
+        if arguments.runbook_url:
+            text = _RUNBOOK.sub(lambda found: f"{found[1]}{arguments.runbook_url}/{found[2]}", text)
+        if arguments.grafana_url:
+            text = _DASHBOARD.sub(lambda found: f"{found[1]}{arguments.grafana_url}{found[2]}", text)
     target = arguments.out / name
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, "utf-8")
     return name
-
-
-def _prefix(url: str) -> str:
-    return f"{url.rstrip('/')}/" if url else ""

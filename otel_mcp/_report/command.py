@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,10 +44,6 @@ def run(arguments: argparse.Namespace) -> int:
         return _run(arguments)
     except ReportError as error:
         return _complain(str(error))
-    except BrokenPipeError:
-        # The reader of our output has gone (`| head`): no fault. Python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_FINE
     except KeyboardInterrupt:
         return _complain("interrupted")
 
@@ -69,18 +66,23 @@ def _run(arguments: argparse.Namespace) -> int:
     if since and until and since >= until:
         raise BadOption(f"--since {arguments.since} is not before --until {arguments.until}; no call can lie between")
     tests = conditions.parse(arguments.fail_on)
+    html = _page(arguments.html) if arguments.html is not None else None
     report = build.report_for(
         files.named(arguments.files, os.environ), tz=arguments.tz, since=since, until=until,
         progress=sys.stderr.isatty(),
     )  # fmt: skip
     for sentence in report.complaints:
         print(f"otel-mcp report: {sentence}", file=sys.stderr)
-    if arguments.html:
-        _write(Path(arguments.html), page.render(report))
-    if arguments.json:
-        print(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
-    elif not arguments.html:
-        terminal.show(report, terminal.console())
+    if html:
+        _write(html, page.render(report))
+    try:
+        if arguments.json:
+            print(json.dumps(report.to_json(), indent=2, ensure_ascii=False), flush=True)
+        elif not html:
+            terminal.show(report, terminal.console())
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): no fault, and what was asked of the calls has its answer yet.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return _judge(report, tests)
 
 
@@ -91,6 +93,15 @@ def _judge(report: Report, tests: list[Condition]) -> int:
     return EXIT_FOUND if met else EXIT_FINE
 
 
+def _page(given: str) -> Path:
+    path = Path(given)
+    if not given.strip():
+        raise BadOption(f"--html {given!r} names no file; name one, for example --html report.html")
+    if path.is_dir():
+        raise BadOption(f"--html {given} is a folder; name a file in it, for example {path / 'report.html'}")
+    return path
+
+
 def _write(path: Path, text: str) -> None:
     # Whole or not at all: a half-written page would look like a report.
     unfinished = path.with_name(path.name + ".part")
@@ -98,5 +109,6 @@ def _write(path: Path, text: str) -> None:
         unfinished.write_text(text, encoding="utf-8")
         unfinished.replace(path)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):  # the same error again, where the folder is none
+            unfinished.unlink()
         raise BadOption(f"--html {path} cannot be written: {(error.strerror or str(error)).lower()}") from None

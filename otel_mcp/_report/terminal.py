@@ -22,9 +22,15 @@ HEAT: Final = ((0.25, "on red3 white"), (0.10, "on orange3 black"), (0.03, "on g
 _NAME: Final = 20
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Rich ends the program here, with 1: to us that means that a condition holds."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """For the report on stdout; follows NO_COLOR and, off a terminal, writes plain text."""
-    return Console(highlight=False)
+    return _Console(highlight=False)
 
 
 def show(report: Report, on: Console) -> None:

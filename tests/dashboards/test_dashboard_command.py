@@ -12,6 +12,7 @@ from simulated_month import ROOT
 
 from dashboards import build
 from harness.package import environment
+from otel_mcp._cli.main import main
 from otel_mcp._dashboards import command
 
 
@@ -56,10 +57,28 @@ def test_a_folder_that_cannot_be_written_is_one_sentence_and_exit_code_2(tmp_pat
     assert "Traceback" not in done.stderr
 
 
-def test_no_folder_is_a_usage_error() -> None:
-    done = otel_mcp()
-    assert done.returncode == 2
-    assert "--out" in done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "required: --out"),
+        (["--out", ""], "argument --out: '' names no folder"),
+        (
+            ["--out", "x", "--grafana-url", "grafana.example"],
+            "--grafana-url: 'grafana.example' is not a URL like https://grafana.example",
+        ),
+        (["--out", "x", "--runbook-url", ""], "--runbook-url: '' is not a URL like https://wiki.example/mcp"),
+    ],
+)
+def test_what_names_no_folder_or_no_url_is_a_usage_error_and_writes_nothing(
+    arguments: list[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["dashboards", *arguments])
+    assert ended.value.code == 2
+    assert sentence in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_from_a_wheel_s_layout_the_shipped_files_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
