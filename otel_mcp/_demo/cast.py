@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -118,15 +119,29 @@ def staged(folder: Path, environment: dict[str, str]) -> Iterator[Stage]:
         urls = {}
         for role in CAST:
             if role.http:
-                process = subprocess.Popen(
-                    server_command(role, folder), stdout=subprocess.PIPE, text=True, env=environment
-                )
+                with deaf_to_ctrl_c():
+                    process = subprocess.Popen(
+                        server_command(role, folder), stdout=subprocess.PIPE, text=True, env=environment
+                    )
                 stack.callback(_end, process)
                 urls[role.name] = _address(process)
         stage = Stage(folder, urls)
         (folder / "agent.json").write_text(json.dumps(stage.config(), indent=2))
         (folder / "careful_agent.json").write_text(json.dumps(stage.config(CAREFUL), indent=2))
         yield stage
+
+
+@contextmanager
+def deaf_to_ctrl_c() -> Iterator[None]:
+    """What is started in the block ignores Ctrl-C: the demo ends it, and its traceback would be no news to anybody.
+
+    It stays in the terminal's process group, so it goes with the terminal.
+    """
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # a child inherits what is ignored, and no handler
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _address(process: subprocess.Popen[str]) -> str:

@@ -13,14 +13,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from otel_mcp._demo import agent, careful_agent, history, report
-from otel_mcp._demo.cast import CAREFUL, CAST, Stage, import_path, staged
+from otel_mcp._demo import history, report
+from otel_mcp._demo.cast import CAREFUL, CAST, Stage, deaf_to_ctrl_c, import_path, staged
 from otel_mcp._demo.screen import live
 from otel_mcp._demo.watch import Endpoint
 
 STILL_WAITING = 5  # seconds; the default of 30 would show one record in a demo of 40
 _EXIT_LIMIT = 15.0  # seconds that the agent may take to close its connections: some of its servers do not answer
 _REDRAW = 0.5
+_PROGRAMS = Path(__file__).parent
+_AGENT, _CAREFUL_AGENT = _PROGRAMS / "agent.py", _PROGRAMS / "careful_agent.py"  # they need mcp, this module does not
+_INTERRUPTED = 130  # as a shell says it
 _PORT = 9464  # the default; the second agent starts one above, so that the first one has it
 
 
@@ -34,27 +37,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Runs the demo to its end or to Ctrl-C. Returns 0, or 2 if something that it needs is missing or means nothing."""
+    """Runs the demo. Returns 0, 130 after Ctrl-C, or 2 if something that it needs is missing or means nothing."""
     for name in ("seconds", "history"):
         value = getattr(given, name)
         if value is not None and not value > 0:
             print(f"otel-mcp demo: --{name} must be more than 0, got {value:g}", file=sys.stderr)
             return 2
+    if given.history is not None:
+        return history.run(_folder(given) / "history.jsonl", given.history)
     missing = [name for name in ("mcp", "rich") if importlib.util.find_spec(name) is None]
     if missing:
         print(f"The demo needs {' and '.join(missing)}: pip install 'otel-mcp-client[demo]'", file=sys.stderr)
         return 2
-    folder = given.folder or Path(tempfile.mkdtemp(prefix="otel-mcp-demo-"))
-    folder.mkdir(parents=True, exist_ok=True)
-    if given.history is not None:
-        return history.run(folder / "history.jsonl", given.history)
+    folder = _folder(given)
     log = folder / "calls.jsonl"
     with (
         staged(folder, _environment()) as stage,
-        _agent(stage, agent.__file__, log, given.seconds, _PORT) as process,
-        _agent(stage, careful_agent.__file__, log, given.seconds, _PORT + 1),
+        _agent(stage, _AGENT, log, given.seconds, _PORT) as process,
+        _agent(stage, _CAREFUL_AGENT, log, given.seconds, _PORT + 1),
     ):
-        _watch(stage, process, log, given.seconds)
+        interrupted = _watch(stage, process, log, given.seconds)
+    if interrupted is not None:
+        print(f"otel-mcp demo: interrupted after {interrupted:.0f} s", file=sys.stderr)
     print()
     events = report.read(log)
     print(report.text(events))
@@ -62,7 +66,13 @@ def run(given: argparse.Namespace) -> int:
     if report.totals(events):
         history.statistics(log)
     print(f"The call log, one line an event: {log}")
-    return 0
+    return 0 if interrupted is None else _INTERRUPTED
+
+
+def _folder(given: argparse.Namespace) -> Path:
+    folder: Path = given.folder or Path(tempfile.mkdtemp(prefix="otel-mcp-demo-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _environment() -> dict[str, str]:
@@ -72,9 +82,9 @@ def _environment() -> dict[str, str]:
 
 
 @contextmanager
-def _agent(stage: Stage, program: str, log: Path, seconds: float, port: int) -> Iterator[subprocess.Popen[bytes]]:
+def _agent(stage: Stage, program: Path, log: Path, seconds: float, port: int) -> Iterator[subprocess.Popen[bytes]]:
     """An agent, told by its environment alone to be watched."""
-    name = Path(program).stem
+    name = program.stem
     targets = stage.folder / f"targets-{name}"
     targets.mkdir(exist_ok=True)
     watched = {
@@ -86,23 +96,28 @@ def _agent(stage: Stage, program: str, log: Path, seconds: float, port: int) -> 
         "OTEL_EXPORTER_PROMETHEUS_PORT": str(port),
         "OTEL_SERVICE_NAME": f"demo-{name.replace('_', '-')}",
     }
-    command = [sys.executable, program, str(stage.folder / f"{name}.json"), "--seconds", str(seconds)]
+    command = [sys.executable, str(program), str(stage.folder / f"{name}.json"), "--seconds", str(seconds)]
     with (stage.folder / f"{name}.log").open("wb") as output:
         environment = {**_environment(), **watched}
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
-        )
+        with deaf_to_ctrl_c():
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
+            )
         try:
             yield process
         finally:
             _end(process)
 
 
-def _watch(stage: Stage, process: subprocess.Popen[bytes], log: Path, seconds: float) -> None:
-    """Shows what the endpoint says until the agent has ended, its time is long over, or the user has seen enough."""
-    endpoint = Endpoint(stage.folder / f"targets-{Path(agent.__file__).stem}")
-    careful = Endpoint(stage.folder / f"targets-{Path(careful_agent.__file__).stem}")
-    end = time.monotonic() + seconds
+def _watch(stage: Stage, process: subprocess.Popen[bytes], log: Path, seconds: float) -> float | None:
+    """Shows what the endpoint says until the agent has ended, its time is long over, or the user has seen enough.
+
+    Returns the seconds after which the user had, else None.
+    """
+    endpoint = Endpoint(stage.folder / f"targets-{_AGENT.stem}")
+    careful = Endpoint(stage.folder / f"targets-{_CAREFUL_AGENT.stem}")
+    start = time.monotonic()
+    end = start + seconds
     announced = False
     try:
         with live({role.name: role.plot for role in (*CAST, *CAREFUL)}) as draw:
@@ -117,7 +132,8 @@ def _watch(stage: Stage, process: subprocess.Popen[bytes], log: Path, seconds: f
                     draw({**rows, **(careful.rows() or {})}, max(0.0, end - time.monotonic()))
                 time.sleep(_REDRAW)
     except KeyboardInterrupt:
-        return
+        return time.monotonic() - start
+    return None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -11,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from harness.children import LONG_ENOUGH, events, read_jsonl
+from harness.children import LONG_ENOUGH, events, read_jsonl, run_script
 from harness.metrics import Scrape, scrape
 from harness.package import environment
 from harness.real_parts import start_file
@@ -138,6 +141,39 @@ def test_the_careful_agent_is_refused_by_its_breaker_and_comes_back_to_a_server_
     reasons = [event["reason"] for event in demo.log("connect") if event["connector"] == "builds-careful"]
     assert reasons[0] == "initial"
     assert set(reasons[1:]) == {"transport"}
+
+
+STARTED_AS_BY_A_SHELL = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite that runs in the background ignores it
+from otel_mcp._cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups")
+def test_ctrl_c_ends_it_with_130_and_is_no_traceback_of_any_process(tmp_path: Path) -> None:
+    start_file()
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTED_AS_BY_A_SHELL, "demo", "--folder", str(tmp_path)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("Two agents work with")
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+        output, errors = process.communicate(timeout=LONG_ENOUGH)
+    assert process.returncode == 130
+    assert re.fullmatch(r"otel-mcp demo: interrupted after \d+ s\n", errors)
+    assert str(tmp_path / "calls.jsonl") in output
+    assert [each.name for each in tmp_path.glob("*.log") if "Traceback" in each.read_text()] == []
+
+
+def test_without_the_mcp_sdk_it_says_what_to_install() -> None:
+    hidden = "import sys; sys.modules.update(dict.fromkeys(['mcp', 'anyio']))\n"
+    only_ours = hidden + "from importlib import util; util.find_spec = lambda name: None\n"
+    done = run_script(only_ours + "from otel_mcp._cli.main import main; sys.exit(main(['demo']))\n")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "The demo needs mcp and rich: pip install 'otel-mcp-client[demo]'\n"
 
 
 def test_a_report_on_nothing_says_so(tmp_path: Path) -> None:
