@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -131,3 +132,12 @@ def test_each_of_many_workers_is_a_target_and_an_instance_of_its_own(
 def test_every_example_is_on_the_page_about_them() -> None:
     page = (ROOT / "docs" / "examples.md").read_text()
     assert [each.name for each in EXAMPLES.iterdir() if f"examples/{each.name}/" not in page] == []
+
+
+def test_the_commands_on_the_page_are_for_the_top_folder_and_leave_nothing_set() -> None:
+    page = (ROOT / "docs" / "examples.md").read_text()
+    commands = [line[2:] for line in page.splitlines() if line.startswith(("$ ", "> "))]
+    paths = [path for command in commands for path in re.findall(r"examples/[\w/.]+", command)]
+    assert paths
+    assert [path for path in paths if not (ROOT / path).is_file()] == []
+    assert [command for command in commands if command.startswith(("cd ", "export ", "set ", ". "))] == []

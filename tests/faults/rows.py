@@ -21,7 +21,7 @@ class Row:
     left: str = "nothing"
 
 
-LAST_SECOND = "lines of the last second; spans not sent yet; counts since the last scrape"
+LAST_SECOND = "lines of up to the last second, usually a quarter; spans not sent yet; counts since the last scrape"
 ENTRY = "its entry in the targets folder, until the next process starts there"
 NOTHING_RECEIVED = "none in the call log; spans, and metrics by OTLP, that the collector did not take"
 
