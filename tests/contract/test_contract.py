@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import importlib
 import importlib.util
 import inspect
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 
 import otel_mcp
-from otel_mcp import hooks
+from otel_mcp import hooks, resilience
 from otel_mcp._cli.main import SUBCOMMANDS
 from otel_mcp._ground import catalogue, names, verdicts
 from otel_mcp._ground.outcomes import OUTCOMES
@@ -158,6 +160,14 @@ def test_the_subcommands_are_these_and_those_said_to_be_there_are() -> None:
     assert {name for name, since in rows.items() if since != "-"} == there
 
 
+@pytest.mark.parametrize("row", table("Command"), ids=lambda row: ticked(row[0])[0])
+def test_the_options_of_a_subcommand_are_these(row: list[str]) -> None:
+    parser = argparse.ArgumentParser(add_help=False)
+    importlib.import_module(f"otel_mcp._cli.{ticked(row[0])[0]}").add_arguments(parser)
+    options = {option for action in parser._actions for option in action.option_strings}
+    assert set(re.findall(r"--[a-z-]+", ticked(row[1])[0])) == options
+
+
 def public_modules() -> list[str]:
     found = pkgutil.iter_modules(otel_mcp.__path__)
     return ["otel_mcp", *(f"otel_mcp.{module.name}" for module in found if not module.name.startswith("_"))]
@@ -188,7 +198,42 @@ def test_the_members_of_what_a_host_reports_with_are_these() -> None:
 
 def members(of: type) -> list[str]:
     """Public names that the class itself, not one from which it inherits, defines."""
-    return sorted(name for name in vars(of) if not name.startswith("_"))
+    fields = {field.name for field in dataclasses.fields(of)} if dataclasses.is_dataclass(of) else set()
+    return sorted(fields | {name for name in vars(of) if not name.startswith("_")})
+
+
+CHOSEN = {"ReconnectPolicy", "RetryPolicy"}
+"""Of these the parameters are promised, not what they work out."""
+
+
+def resilient() -> dict[str, type]:
+    """What the resilience layer hands out, by name: neither its settings nor its errors nor its outcomes."""
+    classes = {name: getattr(resilience, name) for name in resilience.__all__ if name not in CHOSEN}
+    return {
+        name: value
+        for name, value in classes.items()
+        if inspect.isclass(value) and not issubclass(value, (BaseException, str))
+    }
+
+
+def test_the_members_of_what_the_resilience_layer_hands_out_are_these() -> None:
+    said = {ticked(row[0])[0]: ticked(row[1]) for row in table("Python", 3)}
+    assert said == {f"resilience.{name}": members(value) for name, value in resilient().items()}
+
+
+def test_the_parameters_of_every_method_of_the_resilience_layer_stand_on_the_page() -> None:
+    methods = {
+        f"resilience.{name}.{member}"
+        for name, value in resilient().items()
+        for member in members(value)
+        if inspect.isfunction(vars(value).get(member))
+    }
+    assert methods - {ticked(row[0])[0] for row in table("Python", 1)} == set()
+
+
+def test_the_page_says_what_each_state_means() -> None:
+    (text,) = re.findall(r"^States: .*?\n\n", section("Metrics"), re.DOTALL | re.MULTILINE)
+    assert set(ticked(text)) == {*names.CONNECTOR_STATES, "missing"}
 
 
 def test_the_parameters_of_every_method_that_a_host_reports_with_stand_on_the_page() -> None:
