@@ -49,7 +49,7 @@ class Settings:
         return cls(
             enabled=read.value("OTEL_MCP_ENABLED", _boolean, False),
             call_log=read.value("OTEL_MCP_CALL_LOG", _text, None),
-            connectors=read.value("OTEL_MCP_CONNECTORS", _connectors, ()),
+            connectors=read.connectors("OTEL_MCP_CONNECTORS"),
             hosts=read.value("OTEL_MCP_HOSTS", _hosts, None),
             still_waiting=read.value("OTEL_MCP_STILL_WAITING", _seconds, 30.0),
             tool_labels=read.value("OTEL_MCP_TOOL_LABELS", _count, 200),
@@ -76,6 +76,18 @@ class _Reader:
             self.complaints.append(f"{name}={_shown(raw)!r} is not {error}; using {_default(default)} instead")
             return default
 
+    def connectors(self, name: str) -> tuple[tuple[str, str], ...]:
+        """The entries of the form name=glob; one complaint for those of another, which are left out."""
+        entries = [entry.strip() for entry in (self.environ.get(name) or "").split(";") if entry.strip()]
+        pairs = [(left.strip(), right.strip()) for left, _, right in (entry.partition("=") for entry in entries)]
+        wrong = [number for number, pair in enumerate(pairs) if not all(pair)]
+        if wrong:
+            first = f"{name}: entry {wrong[0] + 1} ({_shown(entries[wrong[0]])!r})"
+            rest = f"and {len(wrong) - 1} more are" if len(wrong) > 1 else "is"
+            left_out = "they are left out" if len(wrong) > 1 else "it is left out"
+            self.complaints.append(f"{first} {rest} not of the form name=glob; {left_out}")
+        return tuple(pair for pair in pairs if all(pair))
+
 
 def _unknown(environ: Mapping[str, str]) -> list[str]:
     names = [name for name in environ if name.startswith(_PREFIX) and name not in (*VARIABLES, *_OF_OUR_OWN)]
@@ -96,8 +108,8 @@ def _shown(raw: str) -> str:
 
 
 def _default(value: object) -> str:
-    if value is None or value == ():
-        return "the default"
+    if value is None:
+        return "auto"  # of the hosts: no other variable whose default is None can be wrong
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -149,18 +161,8 @@ def _hosts(raw: str) -> frozenset[str] | None:
         return None
     if names == ["none"]:
         return frozenset()
+    if {"auto", "none"}.intersection(names):
+        raise ValueError("a list of hook targets, for auto and none stand alone")
     if not names or any(not name.replace("_", "").replace("-", "").isalnum() for name in names):
         raise ValueError("auto, none or a comma-separated list of hook targets")
     return frozenset(name.replace("-", "_") for name in names)
-
-
-def _connectors(raw: str) -> tuple[tuple[str, str], ...]:
-    pairs = []
-    for part in raw.split(";"):
-        if not part.strip():
-            continue
-        name, equals, glob = part.partition("=")
-        if not equals or not name.strip() or not glob.strip():
-            raise ValueError("a list like name=glob;name=glob")
-        pairs.append((name.strip(), glob.strip()))
-    return tuple(pairs)

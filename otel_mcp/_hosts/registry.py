@@ -40,10 +40,20 @@ def unknown(wanted: frozenset[str] | None) -> list[str]:
     if not wanted:
         return []
     known = sorted(adapter.TARGET for adapter in adapters(None))
+    used = ", ".join(sorted(wanted.intersection(known)))
+    instead = f"no adapter but {used} is used" if used else "no other adapter is used"
     return [
-        f"OTEL_MCP_HOSTS names {name!r}, for which there is no adapter; there are: {', '.join(known)}"
+        f"OTEL_MCP_HOSTS names {name!r}, for which there is no adapter; there are: {', '.join(known)}; "
+        f"{instead}{_meant(name, known)}"
         for name in sorted(wanted.difference(known))
     ]
+
+
+def _meant(name: str, known: list[str]) -> str:
+    from difflib import get_close_matches  # a slow import that hardly anybody needs
+
+    near = [each for each in known if name in each] or get_close_matches(name, known, n=1)
+    return f"; is {near[0]} meant?" if near else ""
 
 
 def install(adapter: Adapter) -> None:

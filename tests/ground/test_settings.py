@@ -69,19 +69,36 @@ def test_only_true_disables_the_sdk_as_opentelemetry_has_it() -> None:
         ("OTEL_MCP_STILL_WAITING", "inf", "30"),
         ("OTEL_MCP_TOOL_LABELS", "-1", "200"),
         ("OTEL_MCP_TOOL_LABELS", "many", "200"),
-        ("OTEL_MCP_CONNECTORS", "odoo", "nothing"),
-        ("OTEL_MCP_CONNECTORS", "=x", "nothing"),
         ("OTEL_MCP_HOSTS", "hermes;adk", "auto"),
+        ("OTEL_MCP_HOSTS", "auto,hermes", "auto"),
     ],
 )
 def test_a_bad_value_is_one_sentence_with_variable_value_and_what_is_used(name: str, value: str, instead: str) -> None:
     settings = read({name: value})
     assert settings == Settings()
     (complaint,) = settings.complaints
-    assert f"{name}={value!r}" in complaint.replace(f"{name}={value}", f"{name}={value!r}") or value in complaint
-    assert complaint.startswith(name)
+    assert complaint.startswith(f"{name}={value!r} is not ")
     assert "\n" not in complaint
-    assert complaint.endswith("instead")
+    assert complaint.endswith(f"; using {instead} instead")
+
+
+def test_auto_and_none_are_said_to_stand_alone() -> None:
+    (complaint,) = read({"OTEL_MCP_HOSTS": "hermes,none"}).complaints
+    assert "auto and none stand alone" in complaint
+
+
+@pytest.mark.parametrize(
+    ("value", "kept", "complaint"),
+    [
+        ("crm=*crm*;=x", 1, "entry 2 ('=x') is not of the form name=glob; it is left out"),
+        ("odoo; ;crm=*crm*;shop=", 1, "entry 1 ('odoo') and 1 more are not of the form name=glob; they are left out"),
+        ("odoo", 0, "entry 1 ('odoo') is not of the form name=glob; it is left out"),
+    ],
+)
+def test_entries_of_another_form_are_left_out_and_the_others_kept(value: str, kept: int, complaint: str) -> None:
+    settings = read({"OTEL_MCP_CONNECTORS": value})
+    assert settings.connectors == (("crm", "*crm*"),)[:kept]
+    assert settings.complaints == (f"OTEL_MCP_CONNECTORS: {complaint}",)
 
 
 @given(st.dictionaries(st.sampled_from(VARIABLES), st.text()))

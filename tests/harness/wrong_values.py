@@ -29,12 +29,11 @@ def _no_exporter(signal: str, working: str) -> Wrong:
 TOGETHER: Final[dict[str, Wrong]] = {
     "OTEL_MCP_ENABLED": Wrong("maybe", "OTEL_MCP_ENABLED='maybe' is not true or false; using false instead"),
     "OTEL_MCP_CONNECTORS": Wrong(
-        "odoo", "OTEL_MCP_CONNECTORS='odoo' is not a list like name=glob;name=glob; using the default instead"
+        "odoo", "OTEL_MCP_CONNECTORS: entry 1 ('odoo') is not of the form name=glob; it is left out"
     ),
     "OTEL_MCP_HOSTS": Wrong(
         "hermes;adk",
-        "OTEL_MCP_HOSTS='hermes;adk' is not auto, none or a comma-separated list of hook targets; using the default "
-        "instead",
+        "OTEL_MCP_HOSTS='hermes;adk' is not auto, none or a comma-separated list of hook targets; using auto instead",
     ),
     "OTEL_MCP_STILL_WAITING": Wrong(
         "soon", "OTEL_MCP_STILL_WAITING='soon' is not a positive number of seconds; using 30 instead"

@@ -3,7 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from harness.wrong_values import ANYTHING_GOES, NOWHERE, PROPAGATORS, TOGETHER, TURNING_OFF, lines, values
+from otel_mcp._hosts import registry
 
 CONFIGURATION = Path(__file__).parents[2] / "docs" / "configuration.md"
 EVERY_SIGNAL = """
@@ -61,6 +64,19 @@ def test_a_host_that_there_is_no_adapter_for_is_one_line_once_mcp_is_imported(ch
     ended = child("import otel_mcp, mcp; otel_mcp.instrument()", prelude=False, OTEL_MCP_HOSTS="hermez")
     [line] = ended.lines
     assert line.startswith("OTEL_MCP_HOSTS names 'hermez', for which there is no adapter; there are: agent_framework, ")
+    assert line.endswith("; no other adapter is used; is hermes meant?")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "end"),
+    [
+        ({"langchain"}, "; no other adapter is used; is langchain_mcp_adapters meant?"),
+        ({"agno", "hermes", "nobody"}, "; no adapter but agno, hermes is used"),
+    ],
+)
+def test_what_is_said_of_a_host_without_adapter_names_what_is_used_and_what_may_be_meant(wanted, end):
+    [line] = registry.unknown(frozenset(wanted))
+    assert line.endswith(end)
 
 
 def test_without_a_known_propagator_a_request_goes_out_as_it_is(child):
