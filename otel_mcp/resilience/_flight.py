@@ -117,8 +117,12 @@ class Flight:
             self.settled.set()
 
 
-def _awaitable(fn: Callable[[], Awaitable[Any]]) -> Awaitable[Any]:
-    awaitable = fn()
+def _awaitable(fn: Any) -> Awaitable[Any]:
+    if not callable(fn):
+        if inspect.iscoroutine(fn):
+            fn.close()  # it will not be awaited, and Python would say so once more
+        raise NotAwaitable(f"pass a function, like lambda: session.call_tool(…), not what it returns: {fn!r}")
+    awaitable: Awaitable[Any] = fn()
     if not inspect.isawaitable(awaitable):
         raise NotAwaitable(f"the function must return an awaitable, it returned {awaitable!r}")
     return awaitable

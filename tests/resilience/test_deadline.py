@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import anyio
 import pytest
 
 from harness.virtual import options
-from otel_mcp.resilience import CallEndedAbruptly, CallResult, DeadlineInverted, Outcome, call_with_deadline
+from otel_mcp.resilience import (
+    CallEndedAbruptly,
+    CallResult,
+    CircuitBreaker,
+    DeadlineInverted,
+    Outcome,
+    call_with_deadline,
+    call_with_retry,
+    guarded_call,
+)
 from otel_mcp.resilience._flight import Flight
 
 pytestmark = pytest.mark.anyio
@@ -261,6 +274,14 @@ async def test_what_is_no_exception_of_a_call_is_raised_by_the_caller() -> None:
 async def test_a_function_that_returns_no_awaitable_is_a_mistake_of_the_program() -> None:
     with pytest.raises(TypeError, match="must return an awaitable, it returned 42"):
         await call_with_deadline(lambda: 42, 5)  # type: ignore[arg-type,return-value]
+
+
+@pytest.mark.parametrize("plain", [call_with_deadline, call_with_retry, partial(guarded_call, CircuitBreaker("odoo"))])
+async def test_a_coroutine_in_place_of_a_function_is_a_mistake_of_the_program(plain: Callable[..., Any]) -> None:
+    coroutine = anyio.sleep(1)
+    with pytest.raises(TypeError, match=r"pass a function, like lambda: session\.call_tool"):
+        await plain(coroutine, 5)
+    assert inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED
 
 
 @pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan"), "5", None, True])
