@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
 
@@ -66,10 +66,18 @@ class OtelMcpInstrumentor(BaseInstrumentor):  # type: ignore[misc] # the base cl
     def _use(self, given: dict[str, Any]) -> None:
         from otel_mcp._start.runtime import use_providers
 
-        use_providers(
-            {
-                "traces": given.get("tracer_provider"),
-                "metrics": given.get("meter_provider"),
-                "logs": given.get("logger_provider"),
-            }
-        )
+        use_providers({signal: _usable(f"{kind}_provider", f"get_{kind}", given) for signal, kind in _KINDS.items()})
+
+
+_KINDS: Final = {"traces": "tracer", "metrics": "meter", "logs": "logger"}
+
+
+def _usable(argument: str, method: str, given: dict[str, Any]) -> Any:
+    """The provider that was given; None, with one line on stderr, for what is none."""
+    provider = given.get(argument)
+    if provider is None or callable(getattr(provider, method, None)):
+        return provider
+    from otel_mcp._start.notices import say
+
+    say(f"instrument({argument}=…): a value of type {type(provider).__name__!r} has no {method}; it is ignored")
+    return None

@@ -101,6 +101,19 @@ def test_providers_given_to_instrument_are_used_for_their_signals(child):
     assert (ended.code, ended.out, ended.err) == (0, "", "")
 
 
+def test_what_is_no_provider_is_ignored_and_said_on_one_line(child):
+    ended = child("""
+        import otel_mcp
+        from opentelemetry.sdk.metrics import MeterProvider
+        meter = MeterProvider()
+        otel_mcp.instrument(tracer_provider=3, meter_provider=meter)
+        ensure_started()
+        assert bound.all() == (None, meter, None)
+    """)
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.lines == ["instrument(tracer_provider=…): a value of type 'int' has no get_tracer; it is ignored"]
+
+
 def test_the_entry_point_is_called_otel_mcp():
     from pathlib import Path
 
