@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
         return _NOT_RUN
     found = shutil.which(command[0])
     if found is None:
-        print(f"otel-mcp run: {command[0]!r} is not a program that can be run from here", file=sys.stderr)
+        print(f"otel-mcp run: {command[0]!r} {_why_not(command[0])}", file=sys.stderr)
         return _NOT_RUN
     environment = watched_environment(dict(os.environ))
     sys.stdout.flush()
@@ -45,6 +45,15 @@ def run(args: argparse.Namespace) -> int:
             print(f"otel-mcp run: {command[0]!r} cannot be run ({error.strerror})", file=sys.stderr)
             return _NOT_RUN
     return subprocess.run([found, *command[1:]], env=environment, check=False).returncode  # noqa: S603 - same
+
+
+def _why_not(name: str) -> str:
+    """Why `shutil.which` has found nothing."""
+    if not os.path.dirname(name):  # noqa: PTH120 - `./name` has a folder, which a Path would forget
+        return "is not found in PATH"
+    if not Path(name).exists():
+        return "does not exist"
+    return "is a folder" if Path(name).is_dir() else "is not executable"
 
 
 def watched_environment(environment: dict[str, str]) -> dict[str, str]:

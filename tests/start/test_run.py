@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from harness.package import FOLDER
+from otel_mcp._cli.main import main
 
 HOOK = 'import sys; print(any(type(each).__module__ == "otel_mcp._start.imports" for each in sys.meta_path))'
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "PYTHONPATH"))}
@@ -112,10 +113,21 @@ def test_a_sitecustomize_that_was_there_runs_as_if_ours_were_not(run, tmp_path):
     assert (ended.stdout, ended.stderr) == ("True False\n", "")
 
 
-def test_a_program_that_does_not_exist_is_one_line_and_exit_code_2(run):
-    ended = run("--", "no-such-program-anywhere")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == "otel-mcp run: 'no-such-program-anywhere' is not a program that can be run from here\n"
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("no-such-program-anywhere", "is not found in PATH"),
+        ("./nowhere", "does not exist"),
+        ("./one.json", "is not executable"),
+        ("./folder", "is a folder"),
+    ],
+)
+def test_a_program_that_cannot_be_run_is_one_line_that_says_why(name, why, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.json").write_text("{}")
+    (tmp_path / "folder").mkdir()
+    assert main(["run", "--", name]) == 2
+    assert capsys.readouterr() == ("", f"otel-mcp run: {name!r} {why}\n")
 
 
 def test_no_program_at_all_is_one_line_and_exit_code_2(run):
