@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 import sys
 from pathlib import Path
 
@@ -26,8 +27,13 @@ def run(log: Path, days: float) -> int:
     from otel_mcp._report.simulate import write_history
 
     lines = write_history(log, days, seed=_SEED)
-    print(f"{lines} lines of a simulated call log, {days:g} days: {log}\n", flush=True)
+    unit = "day" if days == 1 else "days"
+    print(f"{lines} lines of a simulated call log, {days:g} {unit}: {log}\n", flush=True)
     if not statistics(log):
-        print("otel-mcp demo --history needs more: pip install 'otel-mcp-client[report]'", file=sys.stderr)
+        print(
+            "otel-mcp demo: the log is written, and reading it needs more: pip install 'otel-mcp-client[report]', "
+            f"then otel-mcp report {shlex.quote(str(log))}",
+            file=sys.stderr,
+        )
         return 2
     return 0

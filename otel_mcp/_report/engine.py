@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -97,11 +97,15 @@ class CallLog:
             except BaseException:
                 stop.set()
                 raise
-            self.sources.complaints += [sentence for look in looks if (sentence := look.result())]
+            checked = zip(self.sources.gzip, looks, strict=True)
+            damaged = {path: reason for path, look in checked if (reason := look.result())}
         row = self.rows("SELECT lines, ours, first, last, simulated FROM totals")[0]
         lines = Lines(row[0], row[1], _utc(row[2]), _utc(row[3]), bool(row[4]))
+        read = "read in part" if lines.all else "nothing could be read"
+        self.sources.complaints += [f"{path}: damaged, {read}: {reason}" for path, reason in damaged.items()]
         if not lines.ours:
-            raise Unreadable("; ".join([*self.sources.complaints, self._nothing(lines)]))
+            whole = [path for path in self.sources.files if lines.all or path not in damaged]
+            raise Unreadable("; ".join([*self.sources.complaints, *([self._nothing(lines, whole)] if whole else [])]))
         return lines
 
     def _count_all(self) -> None:
@@ -127,8 +131,8 @@ class CallLog:
         for table in queries.TABLES:
             self._db.execute(table)
 
-    def _nothing(self, lines: Lines) -> str:
-        names = ", ".join(str(path) for path in self.sources.files[:3])
+    def _nothing(self, lines: Lines, whole: Sequence[Path]) -> str:
+        names = ", ".join(str(path) for path in whole[:3])
         if lines.all:
             return nothing_of_ours(names, lines.all)
         return f"{names}: empty; a call log is written by a program run with OTEL_MCP_CALL_LOG set to a path"

@@ -103,7 +103,7 @@ def _look(path: Path, sources: Sources, seen: set[tuple[int, int]]) -> None:
 
 
 def damage(path: Path, stop: threading.Event) -> str | None:
-    """What is wrong with a gzip file; None if nothing is, or if `stop` was set before that was known.
+    """What is wrong with a gzip file, in zlib's words; None if nothing is, or if `stop` was set before that was known.
 
     The engine looks at no checksum, and before DuckDB 2.0 not even whether the file was cut short.
     """
@@ -112,5 +112,5 @@ def damage(path: Path, stop: threading.Event) -> str | None:
             while not stop.is_set() and file.read(_PIECE):
                 pass
     except GZIP_ERRORS as error:
-        return f"{path}: damaged, read in part: {str(error).lower()}"
+        return str(error).lower()
     return None

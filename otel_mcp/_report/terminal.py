@@ -72,13 +72,14 @@ def clean(text: str) -> Text:
 
 
 def _map(report: Report, width: int) -> RenderableType:
+    # Below 24 columns of three a map would wrap into nonsense: then two hours share one column.
+    step = 1 if width >= _NAME + 24 * 3 else 2 if width >= _NAME + 12 * 3 else 4
+    shared = {1: "", 2: "; two hours a column", 4: "; four hours a column"}[step]
     table = Table(
-        title=f"Deadline share by connector and hour of the day ({report.tz}); numbers are percent, · is none",
+        title=f"Deadline share by connector and hour of the day ({report.tz}{shared}); numbers are percent, · is none",
         title_justify="left", box=None, padding=0, pad_edge=False,
     )  # fmt: skip
     table.add_column("")
-    # Below 24 columns of three a map would wrap into nonsense: then two hours share one column.
-    step = 1 if width >= _NAME + 24 * 3 else 2 if width >= _NAME + 12 * 3 else 4
     for hour in range(0, 24, step):
         table.add_column(f"{hour:02}", justify="right", width=3)
     for connector, cells in _by_connector(report.cells).items():

@@ -41,6 +41,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def _of_them(part: int, calls: int) -> str:
+    return "" if part == calls == 1 else f"{part:,} of them "
+
+
 def _times(lift: float) -> str:
     return f"{lift:.0f}" if lift >= 10 else f"{lift:.2g}"
 
@@ -171,9 +175,9 @@ def never_ended(found: NeverEnded) -> Finding:
         f" last seen waiting after up to {span(found.oldest)}"
     )
     if found.without_limit:
-        sentence += f", {found.without_limit:,} of them without any time limit"
+        sentence += f", {_of_them(found.without_limit, found.calls)}without any time limit"
     if found.retired:
-        sentence += f", {found.retired:,} on a session that had been replaced"
+        sentence += f", {_of_them(found.retired, found.calls)}on a session that had been replaced"
     return Finding(
         "never_ended", sentence + ".",
         "Set a time limit on these calls; if the program was killed, see how long it had waited by then.",

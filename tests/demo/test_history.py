@@ -29,7 +29,8 @@ def test_a_history_is_written_marked_as_simulated_and_reported_on_where_the_libr
         assert "odoo" in answer.stdout
     else:
         assert answer.returncode == 2
-        assert "pip install 'otel-mcp-client[report]'" in answer.stderr
+        assert "the log is written" in answer.stderr
+        assert f"pip install 'otel-mcp-client[report]', then otel-mcp report {tmp_path}" in answer.stderr
 
 
 @pytest.mark.parametrize("option", ["--history", "--seconds"])

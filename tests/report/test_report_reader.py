@@ -128,7 +128,7 @@ def test_a_gzip_with_a_wrong_byte_is_named_as_damaged(tmp_path: Path, place: int
         (b"\x00\x01\x02\xff\n" * 50, r"none of \d+ lines is of a call log"),
         (b"level=info msg=hello\n", "none of 1 lines is of a call log"),
         (b"\x28\xb5\x2f\xfd....", "packed with zstd; unpack it first"),
-        (b"\x1f\x8b\x08\x00broken", "calls.jsonl: damaged, read in part: .*; .*calls.jsonl: empty"),
+        (b"\x1f\x8b\x08\x00broken", "^[^;]*calls.jsonl: damaged, nothing could be read: [^;]*$"),
     ],
 )
 def test_a_file_that_is_no_call_log_is_named_in_one_sentence(tmp_path: Path, content: bytes, sentence: str) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -17,14 +18,23 @@ def shown(report: Report, width: int = 120, **options: object) -> str:
     return out.getvalue()
 
 
-@pytest.mark.parametrize(("width", "column"), [(120, "12"), (60, "12"), (40, "12")])
-def test_the_map_has_the_share_in_the_hours_column_at_any_width(tmp_path: Path, width: int, column: str) -> None:
+@pytest.mark.parametrize(
+    ("width", "column", "shared"),
+    [(120, "12", ""), (80, "12", "; two hours a column"), (60, "12", "; two hours a column"), (40, "12", "; four")],
+)
+def test_the_map_has_the_share_in_the_hours_column_at_any_width_and_says_how_many_hours_that_is(
+    tmp_path: Path, width: int, column: str, shared: str
+) -> None:
     report = report_of(tmp_path, [cut(NOON), call(NOON), call(NOON), call(NOON.replace(hour=3))])
     lines = shown(report, width).splitlines()
     head = next(line for line in lines if " 00" in line)
     row = next(line for line in lines if line.startswith("odoo"))
     assert row[: head.index(column) + 2].endswith("33")
     assert all(len(line) <= width for line in lines)
+    said = re.search(r"hour of the day \(UTC(.*?)\); numbers", " ".join(" ".join(lines).split()))
+    assert said is not None
+    assert said[1].startswith(shared)
+    assert bool(said[1]) == bool(shared)
 
 
 def test_a_hostile_name_is_shown_and_not_obeyed(tmp_path: Path) -> None:
