@@ -67,10 +67,10 @@ def _run(arguments: argparse.Namespace) -> int:
         raise BadOption(f"--since {arguments.since} is not before --until {arguments.until}; no call can lie between")
     tests = conditions.parse(arguments.fail_on)
     html = _page(arguments.html) if arguments.html is not None else None
-    report = build.report_for(
-        files.named(arguments.files, os.environ), tz=arguments.tz, since=since, until=until,
-        progress=sys.stderr.isatty(),
-    )  # fmt: skip
+    logs = files.named(arguments.files, os.environ)
+    if html and html.exists() and any(html.samefile(log) for log in files.find(logs).files):
+        raise BadOption(f"--html {html} is a call log that is to be read, and would be lost; name another file")
+    report = build.report_for(logs, tz=arguments.tz, since=since, until=until, progress=sys.stderr.isatty())
     for sentence in report.complaints:
         print(f"otel-mcp report: {sentence}", file=sys.stderr)
     if html:

@@ -139,6 +139,14 @@ def test_bad_options_are_one_sentence_and_2(log: Path, arguments: list[str], sen
     assert done.stderr.count("\n") == 1
 
 
+def test_a_page_never_takes_the_place_of_a_log_that_it_is_about(log: Path, report: Report) -> None:
+    before = log.read_bytes()
+    done = report(f"{log.parent}/*.jsonl", "--html", log)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"otel-mcp report: --html {log} is a call log that is to be read")
+    assert log.read_bytes() == before
+
+
 def test_nothing_to_read_is_one_sentence_and_2_and_leaves_no_page(tmp_path: Path, report: Report) -> None:
     page = tmp_path / "report.html"
     done = report(tmp_path / "gone.jsonl", "--html", page)
