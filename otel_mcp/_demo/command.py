@@ -33,7 +33,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--history", type=float, metavar="DAYS", help="no servers: a simulated call log of so many days"
     )
-    parser.add_argument("--folder", type=Path, help="where the call log and everything else goes (a new one)")
+    parser.add_argument("--folder", type=_named, help="where the call log and everything else goes (a new one)")
+
+
+def _named(folder: str) -> Path:
+    if not folder.strip():
+        raise argparse.ArgumentTypeError(f"{folder!r} names no folder; '.' is the current one")
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise argparse.ArgumentTypeError(f"{folder!r} cannot be made a folder: {reason}") from None
+    return Path(folder)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -44,12 +55,12 @@ def run(given: argparse.Namespace) -> int:
             print(f"otel-mcp demo: --{name} must be more than 0, got {value:g}", file=sys.stderr)
             return 2
     if given.history is not None:
-        return history.run(_folder(given) / "history.jsonl", given.history)
+        return history.run((given.folder or _new_folder()) / "history.jsonl", given.history)
     missing = [name for name in ("mcp", "rich") if importlib.util.find_spec(name) is None]
     if missing:
         print(f"The demo needs {' and '.join(missing)}: pip install 'otel-mcp-client[demo]'", file=sys.stderr)
         return 2
-    folder = _folder(given)
+    folder = given.folder or _new_folder()
     log = folder / "calls.jsonl"
     with (
         staged(folder, _environment()) as stage,
@@ -69,10 +80,8 @@ def run(given: argparse.Namespace) -> int:
     return 0 if interrupted is None else _INTERRUPTED
 
 
-def _folder(given: argparse.Namespace) -> Path:
-    folder: Path = given.folder or Path(tempfile.mkdtemp(prefix="otel-mcp-demo-"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def _new_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="otel-mcp-demo-"))
 
 
 def _environment() -> dict[str, str]:

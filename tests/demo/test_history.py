@@ -11,6 +11,7 @@ import pytest
 
 from harness.children import read_jsonl
 from harness.package import environment
+from otel_mcp._cli.main import main
 
 
 def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -38,3 +39,13 @@ def test_a_length_that_means_nothing_is_one_sentence(option: str) -> None:
     answer = demo(option, "0")
     assert (answer.returncode, answer.stdout) == (2, "")
     assert answer.stderr == f"otel-mcp demo: {option} must be more than 0, got 0\n"
+
+
+@pytest.mark.parametrize(
+    ("folder", "why"), [("", "names no folder"), (__file__, "cannot be made a folder: file exists")]
+)
+def test_what_can_be_no_folder_is_one_sentence(folder: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["demo", "--history", "1", "--folder", folder])
+    assert ended.value.code == 2
+    assert f"argument --folder: {folder!r} {why}" in capsys.readouterr().err
