@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, SupportsIndex
 
 import wrapt
 
@@ -89,6 +90,20 @@ class _Carrying(wrapt.ObjectProxy):  # type: ignore[type-arg]
             except Exception as error:  # noqa: BLE001 - the request goes out without trace context
                 guard.caught("propagation", "the trace context of one request", error)
         return data
+
+    # A wrapper below us may keep the request, or send a copy. `wrapt` leaves these to the subclass.
+
+    def __copy__(self) -> _Carrying:
+        return _Carrying(copy.copy(self.__wrapped__), *self._self_carried)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Carrying:
+        return _Carrying(copy.deepcopy(self.__wrapped__, memo), *self._self_carried)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return self.__wrapped__.__reduce_ex__(protocol)
+
+    def __reduce__(self) -> Any:
+        return self.__wrapped__.__reduce__()
 
     def _self_put(self, params: dict[str, Any]) -> None:
         carrier, before = self._self_carried

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import mcp.types as types
@@ -157,3 +159,30 @@ async def test_an_instrumentor_below_us_that_would_make_a_request_anew_sends_our
         async with client_session(http.target) as session:
             told = json.loads(text(await call_tool(session, "meta")))
     assert names(told, tool_span(seen, "meta"))
+
+
+def pickled(request: Any) -> Any:
+    return pickle.loads(pickle.dumps(request))  # noqa: S301 - our own
+
+
+@pytest.mark.skipif(MAJOR == 2, reason="2.x puts the trace context in itself, and we make the span current for it")
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickled])
+async def test_an_instrumentor_below_us_that_copies_a_request_gets_a_request(
+    duplicate: Callable[[Any], Any], http: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mcp.shared.session import BaseSession
+
+    original = BaseSession.send_request
+    kept = []
+
+    async def send_request(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        kept.append(duplicate(request))
+        return await original(self, kept[-1], *args, **kwargs)
+
+    monkeypatch.setattr(BaseSession, "send_request", send_request)
+    with testing.capture() as seen:
+        async with client_session(http.target) as session:
+            told = json.loads(text(await call_tool(session, "meta")))
+    assert {request.root.method: type(request.root) for request in kept}["tools/call"] is types.CallToolRequest
+    if duplicate is not pickled:
+        assert names(told, tool_span(seen, "meta"))
