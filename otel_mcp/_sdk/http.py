@@ -24,16 +24,16 @@ _STAND_INS: Final = v.STATUS_STAND_INS
 _UNEXPECTED: Final = "Unexpected content type"
 """How the SDK (2.x) begins the error it writes for an answer that is neither JSON nor an event stream."""
 _BODY_LEFT: Final = "send_request_body.complete"
+_EVENT_STREAM: Final = "text/event-stream"
 _OURS: Final = "_otel_mcp_transport"
 
 
 class Post:
     """One POST of a JSON-RPC message, as seen from the HTTP layer below it."""
 
-    def __init__(self, transport: Transport, key: Any, url: str) -> None:
+    def __init__(self, transport: Transport, key: Any) -> None:
         self.transport = transport
         self.key = key
-        self.url = url
         self.status: int | None = None
         self.answered = False
         self.settled = False
@@ -181,7 +181,7 @@ def wrap_post(original: Any, switch: Switch) -> Any:
             message = context.session_message.message
             root = getattr(message, "root", message)
             key = getattr(root, "id", None) if getattr(root, "method", None) is not None else None
-            post = Post(transport, key, str(self.url))
+            post = Post(transport, key)
             context.read_stream_writer = _Answers(context.read_stream_writer, post)
         if post is None:
             return await original(self, context, *args, **kwargs)
@@ -217,15 +217,12 @@ def wrap_abandoned(original: Any, switch: Switch) -> Any:
 
 
 def wrap_transport(original: Any, switch: Switch) -> Any:
-    """For `AsyncHTTPTransport.handle_async_request` of httpx and httpx2: status and the moment the body left.
-
-    Requests of an authorisation flow go to other URLs and stay in the phase `write`.
-    """
+    """For `AsyncHTTPTransport.handle_async_request` of httpx and httpx2: status and the moment the body left."""
 
     @functools.wraps(original)
     async def handle_async_request(self: Any, request: Any) -> Any:
         post = POST.get()
-        if post is None or not switch.on or request.method != "POST" or str(request.url) != post.url:
+        if post is None or not switch.on or not _has_message(request):
             return await original(self, request)
         with guarded("http", "when a request left"):
             request.extensions = {**request.extensions, "trace": _trace(request.extensions.get("trace"), post)}
@@ -236,6 +233,15 @@ def wrap_transport(original: Any, switch: Switch) -> Any:
         return response
 
     return handle_async_request
+
+
+def _has_message(request: Any) -> bool:
+    """Whether the request is the POST itself: requests of an authorisation flow are not, and stay in phase `write`.
+
+    The specification has a client accept an event stream for each message. The URL would not tell: the HTTP client
+    writes it in its own way, adds parameters and follows redirects.
+    """
+    return request.method == "POST" and _EVENT_STREAM in request.headers.get("accept", "")
 
 
 def _watched_body(stream: Any, post: Post) -> Any:

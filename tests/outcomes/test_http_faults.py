@@ -43,6 +43,17 @@ def by_status(status: int) -> Expected:
     return Expected("disconnected", error, cause=CAUSES[status])
 
 
+@pytest.mark.parametrize("written", ["?tenant=north west", "/"], ids=["a space", "a redirect"])
+def test_a_url_that_the_http_client_does_not_send_as_it_stands_is_watched_as_any(
+    written: str, http: HttpServer, table_row: TableRow
+) -> None:
+    table_row("outcomes", "URL with a space" if "?" in written else "redirect to the server")
+    seen = run_watched(calling(http.target + written, "status_404"))
+    check(seen, "status_404", by_status(404))
+    seen = run_watched(calling(http.target + written, "hang"))
+    check(seen, "hang", deadline("sdk", LIMIT))
+
+
 @pytest.mark.parametrize("status", STATUSES)
 def test_a_bad_status_disconnects_the_caller_in_the_sessions_own_task(
     status: int, http: HttpServer, table_row: TableRow

@@ -58,6 +58,8 @@ class HttpServer:
             await self.refuse(connection, 401)
         elif request.path == "/mcp":
             await self._streamable(request, connection)
+        elif request.path == "/mcp/":
+            await connection.answer(307, headers={"location": "/mcp"})  # as the usual frameworks do
         elif request.path == "/sse" and request.method == "GET":
             await self._open_sse(connection)
         elif request.path == "/messages" and request.method == "POST":
