@@ -6,16 +6,17 @@ A cancelled call sees nothing but the event loop's cancellation. What tells a ti
   passed.
 * `asyncio.timeout`, and `asyncio.wait_for` from Python 3.12 on: `Timeout._on_timeout` is wrapped and notes the timer;
   while the timer is "expiring", the cancellation is its own. Nothing runs before a timer fires.
-* `asyncio.wait_for` up to Python 3.11: it runs the call in an inner task, so the waiter is looked up among all tasks by
-  its frame, only once a cancellation has arrived.
+* `asyncio.wait_for` up to Python 3.11: it runs the call in an inner task, and the task that waits for that one says in
+  its frame whether the time ran out.
 * Children of `gather` and of task groups: the task that is being timed out, or whose anyio scope ran out, is an
-  ancestor, found by walking down from it.
+  ancestor. The way up is in what a task calls back when it is done, so that a cancellation costs the same however many
+  other tasks there are.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import asyncio.tasks
 import functools
 import sys
 import weakref
@@ -30,21 +31,17 @@ from otel_mcp._ground.guard import guarded
 
 _MAX_DEPTH: Final = 8
 """Levels of gather and task groups that are followed; nobody was seen to nest deeper."""
-_MAX_TASKS: Final = 5000
-"""Tasks looked at for a waiter on Python <= 3.11: only after a cancellation, and bounded."""
-_TRIES: Final = 1000
-"""As often as `asyncio.all_tasks`, which has the same problem."""
+_MAX_FRAMES: Final = 200
+"""Frames of one task that are looked at: a host's own stack was seen to be a tenth of that."""
+_MAX_SCOPES: Final = 200
+"""anyio scopes around one another: a bound, should a library link them in a ring."""
 _NEVER: Final = float("inf")
-
-
-@dataclass(slots=True, eq=False)
-class _Fired:
-    timer: Any
-    task: weakref.ref[Any]
-
-
-_fired: list[_Fired] = []
 _WAITS_IN_FRAME: Final = sys.version_info < (3, 12)
+_RELEASE: Final = getattr(asyncio.tasks, "_release_waiter", None)
+"""What `wait_for` (Python <= 3.11) has its inner task call when that is done, with the future it waits for itself."""
+
+_fired: weakref.WeakKeyDictionary[Any, list[weakref.ref[Any]]] = weakref.WeakKeyDictionary()
+"""The timers that fired last, by the task they are to cancel: held weakly, since a timer holds its task."""
 
 
 def wrap_on_timeout(original: Any) -> Any:
@@ -60,13 +57,15 @@ def wrap_on_timeout(original: Any) -> Any:
 
 
 def _note(timer: Any) -> None:
-    for entry in list(_fired):
-        if not _expiring(entry.timer):
-            with contextlib.suppress(ValueError):  # another thread's timer was faster
-                _fired.remove(entry)
     task = getattr(timer, "_task", None)
     if task is not None and _expiring(timer):
-        _fired.append(_Fired(timer, weakref.ref(task)))
+        around = [weakref.ref(each) for each in _expiring_on(task) if each is not timer]
+        _fired[task] = [*around, weakref.ref(timer)]
+
+
+def _expiring_on(task: Any) -> list[Any]:
+    timers = [entry() for entry in _fired.get(task, ())]
+    return [timer for timer in timers if timer is not None and _expiring(timer)]
 
 
 def _expiring(timer: Any) -> bool:
@@ -123,46 +122,57 @@ def cut_by_caller(deadline: float, limit: float | None, elapsed: float) -> Cut |
         return None
     if deadline == float("-inf"):
         return _cut_before_it_began(task)
-    for entry in _fired:
-        timed = entry.task()
-        if timed is not None and _expiring(entry.timer) and (timed is task or _waits_for(timed, task)):
-            return Cut(_timer_limit(entry.timer, timed is task, elapsed))
-    return _cut_by_scope_above(task, elapsed) or (_cut_by_wait_for(task) if _WAITS_IN_FRAME else None)
+    above = _above(task)
+    return (
+        _cut_by_timer(task, above, elapsed)
+        or _cut_by_scope(above, elapsed)
+        or (_cut_by_wait_for(above) if _WAITS_IN_FRAME else None)
+    )
 
 
 def _cut_before_it_began(task: Any) -> Cut | None:
     """The call began in a scope that had been cancelled: anyio then shows no deadline, whoever cancelled it and why."""
-    states = getattr(sys.modules.get("anyio._backends._asyncio"), "_task_states", None) or {}
-    scope = getattr(states.get(task), "cancel_scope", None)
-    return None if _ran_out(scope, loop_time()) is None else Cut(None)
+    return None if _ran_out(_scope_of(task), loop_time()) is None else Cut(None)
 
 
-def _cut_by_scope_above(task: Any, elapsed: float) -> Cut | None:
+def _cut_by_timer(task: Any, above: list[Any], elapsed: float) -> Cut | None:
+    for timed in (task, *above):
+        for timer in _expiring_on(timed):
+            return Cut(_timer_limit(timer, timed is task, elapsed))
+    return None
+
+
+def _cut_by_scope(above: list[Any], elapsed: float) -> Cut | None:
     """An anyio scope that ran out in a task that waits for this one through `gather`: anyio knows no such children."""
-    states = getattr(sys.modules.get("anyio._backends._asyncio"), "_task_states", None)
-    if states is None:
-        return None
     moment = loop_time()
-    for waiting, state in _listed(states):
-        deadline = _ran_out(getattr(state, "cancel_scope", None), moment)
-        if deadline is not None and waiting is not task and _waits_for(waiting, task):
+    for waiting in above:
+        deadline = _ran_out(_scope_of(waiting), moment)
+        if deadline is not None:
             return Cut(round(deadline - moment + elapsed, 3))
     return None
 
 
-def _listed(states: Any) -> list[tuple[Any, Any]]:
-    """Tasks of all event loops stand in one mapping, which other threads change while it is read."""
-    for _ in range(_TRIES):
-        try:
-            return list(states.items())
-        except RuntimeError:
-            continue
-    return []
+def _cut_by_wait_for(above: list[Any]) -> Cut | None:
+    for waiting in above:
+        for frame in _frames(waiting.get_coro()):
+            if frame.f_code.co_name != "wait_for" or not frame.f_code.co_filename.endswith("tasks.py"):
+                continue
+            waiter, seconds = frame.f_locals.get("waiter"), frame.f_locals.get("timeout")
+            # `waiter` is done when the time ran out, and cancelled when the waiting task itself was cancelled.
+            if seconds is not None and waiter is not None and waiter.done() and not waiter.cancelled():
+                return Cut(float(seconds))
+    return None
+
+
+def _scope_of(task: Any) -> Any:
+    """The innermost anyio scope that a task is in."""
+    states = getattr(sys.modules.get("anyio._backends._asyncio"), "_task_states", None)
+    return None if states is None else getattr(states.get(task), "cancel_scope", None)
 
 
 def _ran_out(scope: Any, moment: float) -> float | None:
     """Deadline of the scope, or of one around it, that was cancelled because its time was over."""
-    for _ in range(200):
+    for _ in range(_MAX_SCOPES):
         if scope is None:
             return None
         if scope.cancel_called and scope.deadline <= moment:
@@ -185,34 +195,15 @@ def _timer_limit(timer: Any, running: bool, elapsed: float) -> float | None:
 
 def _stack() -> Iterator[Any]:
     frame: FrameType | None = sys._getframe(1)
-    for _ in range(200):
+    for _ in range(_MAX_FRAMES):
         if frame is not None:
             yield frame
             frame = frame.f_back
 
 
-def _cut_by_wait_for(task: Any) -> Cut | None:
-    seen = 0
-    for waiter_task in asyncio.all_tasks():
-        seen += 1
-        if seen > _MAX_TASKS:
-            return None
-        for frame in _frames(waiter_task.get_coro()):
-            if frame.f_code.co_name != "wait_for" or not frame.f_code.co_filename.endswith("tasks.py"):
-                continue
-            names = frame.f_locals
-            waiter, inner, seconds = names.get("waiter"), names.get("fut"), names.get("timeout")
-            if waiter is None or inner is None or seconds is None:
-                continue
-            # `waiter` is done when the time ran out, and cancelled when the waiting task itself was cancelled.
-            if waiter.done() and not waiter.cancelled() and (inner is task or _reaches(inner, task, 0)):
-                return Cut(float(seconds))
-    return None
-
-
 def _frames(coroutine: Any) -> Iterator[Any]:
     """Frames of a suspended coroutine and of those it awaits."""
-    for _ in range(200):
+    for _ in range(_MAX_FRAMES):
         if coroutine is None:
             return
         frame = getattr(coroutine, "cr_frame", None)
@@ -224,30 +215,44 @@ def _frames(coroutine: Any) -> Iterator[Any]:
         coroutine = awaited if awaited is not None else getattr(coroutine, "gi_yieldfrom", None)
 
 
-def _waits_for(parent: Any, child: Any, depth: int = 0) -> bool:
-    """Whether `parent` waits, through gather or a task group, for `child`."""
-    if depth > _MAX_DEPTH:
-        return False
-    waiting_on = getattr(parent, "_fut_waiter", None)
-    if waiting_on is not None and _reaches(waiting_on, child, depth):
-        return True
-    coroutine = parent.get_coro() if hasattr(parent, "get_coro") else None
-    for frame in _frames(coroutine):
-        group = frame.f_locals.get("self") if frame.f_code.co_name == "__aexit__" else None
-        tasks = getattr(group, "_tasks", None)
-        if isinstance(tasks, (set, frozenset)) and any(_reaches(task, child, depth + 1) for task in list(tasks)):
-            return True
-    return False
+def _above(task: Any) -> list[Any]:
+    """The tasks that wait for this one, directly, in `gather`, in `wait_for` or in a task group; the nearest first."""
+    found: list[Any] = []
+    level = [task]
+    for _ in range(_MAX_DEPTH):
+        level = [waiting for each in level for waiting in _waiting_for(each) if waiting not in found]
+        found += level
+    return found
 
 
-def _reaches(future: Any, child: Any, depth: int) -> bool:
-    if future is child:
-        return True
-    if depth > _MAX_DEPTH:
-        return False
-    children = getattr(future, "_children", None)
-    if children is not None:
-        return any(_reaches(inner, child, depth + 1) for inner in list(children))
-    if hasattr(future, "get_coro"):
-        return _waits_for(future, child, depth + 1)
-    return False
+def _waiting_for(future: Any) -> Iterator[Any]:
+    for callback, _ in getattr(future, "_callbacks", None) or ():
+        owner = getattr(callback, "__self__", None)
+        if isinstance(callback, functools.partial):
+            if callback.func is _RELEASE:
+                yield from _waiting_for(callback.args[0])
+        elif getattr(owner, "_fut_waiter", None) is future:
+            yield owner
+        else:
+            outer = _enclosed(callback, "outer")
+            if hasattr(outer, "_children"):  # `gather`; what `shield` calls back has an `outer` as well
+                yield from _waiting_for(outer)
+            yield from _leaving(owner if owner is not None else _enclosed(callback, "self"))
+
+
+def _enclosed(function: Any, name: str) -> Any:
+    """A variable that a function has from the function around it."""
+    try:
+        return function.__closure__[function.__code__.co_freevars.index(name)].cell_contents
+    except (AttributeError, ValueError):  # not a Python function; no such variable, or nothing in it yet
+        return None
+
+
+def _leaving(group: Any) -> Iterator[Any]:
+    """The task that waits in the `__aexit__` of this task group, asyncio's or anyio's."""
+    host = getattr(group, "_parent_task", None) or getattr(getattr(group, "cancel_scope", None), "_host_task", None)
+    if host is not None:
+        for frame in _frames(host.get_coro()):
+            if frame.f_code.co_name == "__aexit__" and frame.f_locals.get("self") is group:
+                yield host
+                return
