@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from otel_mcp._ground.guard import guarded
 from otel_mcp._ground.settings import Settings
@@ -27,12 +27,17 @@ if TYPE_CHECKING:
     from otel_mcp._record.recorder import Recorder
     from otel_mcp._start.providers import Providers
 
+_PATIENCE: Final = 5.0
+"""Seconds that a thread waits for another one's start-up, which takes tenths of one. What takes longer may be waiting
+for this very thread, for a module that it is importing: it goes on without telemetry then."""
+
 
 class _Runtime:
     """What one process has running; a forked child begins with a new one."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
+        self.starting = False
         self.started = False
         self.providers: Providers | None = None
         self.call_log: CallLog | None = None
@@ -46,7 +51,8 @@ _runtime = _Runtime()
 def ensure_started() -> None:
     """Start this process' telemetry if it is not running; never raises.
 
-    Called at each client session and connector, from any thread. Once started it costs an attribute.
+    Called at each client session and connector, from any thread. Once started it costs an attribute; a thread that
+    comes while another one starts it waits, or its first session would have neither telemetry nor connector rules.
     """
     if not _runtime.started:
         _start_once(_runtime)
@@ -89,12 +95,20 @@ def in_force() -> dict[str, str | None]:
 
 
 def _start_once(runtime: _Runtime) -> None:
-    with runtime.lock:
-        if runtime.started:
-            return  # another thread was faster
-        runtime.started = True  # first: a fault in here must not come back at every session
-        with guarded("start", "this process' telemetry"):
-            _start(runtime)
+    if not runtime.lock.acquire(timeout=_PATIENCE):
+        return
+    try:
+        if runtime.started or runtime.starting:
+            return  # another thread was faster, or start-up itself has come back here
+        runtime.starting = True
+        try:
+            with guarded("start", "this process' telemetry"):
+                _start(runtime)
+        finally:
+            # Whatever came of it: a fault in there must not come back at every session.
+            runtime.starting, runtime.started = False, True
+    finally:
+        runtime.lock.release()
 
 
 def _start(runtime: _Runtime) -> None:
@@ -183,7 +197,7 @@ def _after_fork_in_child() -> None:
     global _runtime
     parent, _runtime = _runtime, _Runtime()
     _runtime.given = parent.given
-    if not parent.started:
+    if not (parent.started or parent.starting):
         return
     with guarded("fork", "the child's telemetry"):
         from otel_mcp._ledger.ledger import ledger

@@ -47,6 +47,75 @@ def test_starting_again_or_from_many_threads_starts_once(child):
     assert (ended.code, ended.err) == (0, "")
 
 
+def test_a_thread_that_comes_while_another_one_starts_has_what_was_started(child):
+    ended = child("""
+        start, begun, go_on, passed = runtime._start, threading.Event(), threading.Event(), threading.Event()
+        def slowly(this):
+            begun.set()
+            assert go_on.wait(20)
+            start(this)
+        runtime._start = slowly
+        found = []
+        def second():
+            ensure_started()
+            found.append(runtime.in_force()["endpoint"])
+            passed.set()
+        first = threading.Thread(target=ensure_started)
+        first.start()
+        assert begun.wait(20)
+        other = threading.Thread(target=second)
+        other.start()
+        def waits():
+            frame = sys._current_frames().get(other.ident)
+            return frame is not None and frame.f_code is runtime._start_once.__code__
+        while not waits() and not passed.wait(0.001):
+            pass
+        go_on.set()
+        [thread.join() for thread in (first, other)]
+        assert found == [runtime.in_force()["endpoint"]] != [None], found
+    """)
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_a_session_that_begins_within_start_up_does_not_start_it_again(child):
+    ended = child("""
+        start = runtime._start
+        def again(this):
+            print("starts")
+            ensure_started()
+            start(this)
+        runtime._start = again
+        ensure_started()
+        ensure_started()
+        assert runtime.in_force()["endpoint"]
+    """)
+    assert (ended.code, ended.out, ended.err) == (0, "starts\n", "")
+
+
+def test_a_session_in_a_module_that_start_up_waits_for_does_not_hold_it_up_for_good(child):
+    ended = child("""
+        import pathlib, types
+        sys.modules["at"] = at = types.SimpleNamespace(begun=threading.Event(), inside=threading.Event())
+        pathlib.Path("held.py").write_text(
+            "import at; from otel_mcp._start.runtime import ensure_started;"
+            "at.inside.set(); at.begun.wait(20); ensure_started()"
+        )
+        start, runtime._PATIENCE = runtime._start, 0.05
+        def importing(this):
+            at.begun.set()
+            assert at.inside.wait(20)
+            import held
+            start(this)
+        runtime._start = importing
+        threads = [threading.Thread(target=ensure_started), threading.Thread(target=__import__, args=("held",))]
+        [thread.start() for thread in threads]
+        [thread.join(20) for thread in threads]
+        assert not any(thread.is_alive() for thread in threads)
+        assert runtime.in_force()["endpoint"]
+    """)
+    assert (ended.code, ended.err) == (0, "")
+
+
 def test_only_metrics_pages_are_served(child):
     ended = child("""
         import urllib.error
