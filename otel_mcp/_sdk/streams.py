@@ -24,8 +24,10 @@ OPENING: Final[ContextVar[Transport | None]] = ContextVar("otel_mcp_opening", de
 
 Describe = Callable[[tuple[Any, ...], dict[str, Any]], Transport]
 
-_ID_FIRST: Final = re.compile(rb'\{"jsonrpc":"2\.0","id":(\d+)[,}]')
+_ID_FIRST: Final = re.compile(rb'\{"jsonrpc":"2\.0","id":(\d+),"method":')
+"""How 2.x writes a request. Our answers to the server's requests have ids as well, of its numbering and not ours."""
 _ID_LAST: Final = re.compile(rb'"id":(\d+)\}\s*$')
+"""How 1.x writes one."""
 
 
 def describe_stdio(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Transport:
