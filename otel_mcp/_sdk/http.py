@@ -23,6 +23,7 @@ from otel_mcp._sdk.streams import OPENING
 _STAND_INS: Final = v.STATUS_STAND_INS
 _UNEXPECTED: Final = "Unexpected content type"
 """How the SDK (2.x) begins the error it writes for an answer that is neither JSON nor an event stream."""
+_BODY_LEAVES: Final = "send_request_body.started"
 _BODY_LEFT: Final = "send_request_body.complete"
 _EVENT_STREAM: Final = "text/event-stream"
 _OURS: Final = "_otel_mcp_transport"
@@ -274,9 +275,15 @@ def _body_class(library: str) -> Any:
 
 
 def _trace(before: Any, post: Post) -> Any:
+    """What httpcore tells, to the transport's own listener and to us. It tells us of a CONNECT to a proxy as well."""
+    is_message = False
+
     async def trace(event: str, info: Any) -> None:
-        if event.endswith(_BODY_LEFT):
-            with guarded("http", "when a request left"):
+        nonlocal is_message
+        with guarded("http", "when a request left"):
+            if event.endswith(_BODY_LEAVES):
+                is_message = getattr(info.get("request"), "method", b"POST") == b"POST"
+            elif event.endswith(_BODY_LEFT) and is_message:
                 post.left()
         if before is not None:
             await before(event, info)
