@@ -14,21 +14,24 @@ from otel_mcp._ledger.model import Session, Transport
 from otel_mcp._observe import sessions
 
 _WITH_NAMES: Final = frozenset({n.TOOLS_CALL, n.PROMPTS_GET})
-MAX_LIVE_TRANSPORTS: Final = 10_000
 
-transports: dict[int, tuple[Any, Transport]] = {}
-"""Open transports by the identity of their write stream; the stream is kept so that its id stays taken."""
+transports: weakref.WeakKeyDictionary[Any, Transport] = weakref.WeakKeyDictionary()
+"""Open transports by their write stream; held weakly, since a loop may be closed over transports that nobody left."""
 
 
 def remember(write_stream: Any, transport: Transport) -> None:
     """A transport handed out its streams."""
-    if len(transports) < MAX_LIVE_TRANSPORTS:
-        transports[id(write_stream)] = (write_stream, transport)
+    transports[_key(write_stream)] = transport
 
 
 def forget(write_stream: Any) -> None:
     """The transport ended."""
-    transports.pop(id(write_stream), None)
+    transports.pop(_key(write_stream), None)
+
+
+def _key(write_stream: Any) -> Any:
+    """The stream, or the one inside: what 2.x puts around it takes no weak reference."""
+    return getattr(write_stream, "_inner", write_stream)
 
 
 def transport_of(sdk_session: Any) -> Transport:
@@ -37,8 +40,10 @@ def transport_of(sdk_session: Any) -> Transport:
     if stream is None:
         stream = getattr(getattr(sdk_session, "_dispatcher", None), "_write_stream", None)
     stream = getattr(stream, "__wrapped__", stream)  # a layer above may have put a tap on it
-    entry = transports.get(id(stream)) if stream is not None else None
-    return entry[1] if entry is not None else Transport("memory")
+    try:
+        return transports.get(_key(stream)) or Transport("memory")
+    except TypeError:  # a stream of the program's own that takes no weak reference
+        return Transport("memory")
 
 
 def entry(sdk_session: Any) -> Session:

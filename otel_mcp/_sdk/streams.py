@@ -96,8 +96,9 @@ class _Watched:
             raise
         finally:
             OPENING.reset(token)
-        self._stream = streams[1]
-        link.remember(self._stream, self._transport)
+        with guarded("transports", "which transport a session is on"):
+            link.remember(streams[1], self._transport)
+            self._stream = streams[1]
         return streams
 
     def asend(self, value: Any) -> Any:

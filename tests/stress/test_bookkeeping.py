@@ -63,7 +63,7 @@ def nothing_is_left() -> None:
     assert ledger.attempts() == []
     assert ledger.calls == {}
     assert ledger.lock_waits == set()
-    assert link.transports == {}
+    assert len(link.transports) == 0
     for connector in ledger.connectors.values():
         assert connector.open_calls == {}
         assert connector.sessions == {}
