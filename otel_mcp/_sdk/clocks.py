@@ -32,9 +32,9 @@ from otel_mcp._ground.guard import guarded
 _MAX_DEPTH: Final = 8
 """Levels of gather and task groups that are followed; nobody was seen to nest deeper."""
 _MAX_FRAMES: Final = 200
-"""Frames of one task that are looked at: a host's own stack was seen to be a tenth of that."""
+"""Frames of one task that are looked at, so that a program that recurses deeply does not pay for it here."""
 _MAX_SCOPES: Final = 200
-"""anyio scopes around one another: a bound, should a library link them in a ring."""
+"""anyio scopes around one another that are looked at, for the same reason."""
 _NEVER: Final = float("inf")
 _WAITS_IN_FRAME: Final = sys.version_info < (3, 12)
 _RELEASE: Final = getattr(asyncio.tasks, "_release_waiter", None)

@@ -167,17 +167,18 @@ def _note_limits(call: Call, attempt: Attempt, limit: float | None) -> None:
 def _told_by(attempt: Attempt, seconds: float | None) -> str | None:
     """Who of the layers above told this limit and enforces it with the caller's tools: one clock, not two.
 
-    `seconds` are from the start of the attempt, or as `wait_for` was given them.
+    `seconds` are what was left when the attempt began, or what `wait_for` was given when the layer armed its clock.
     """
     call = attempt.call
     if call is None or seconds is None:
         return None
-    before = attempt.started - (call.armed if call.armed is not None else call.started)
+    armed = call.armed if call.armed is not None else call.started
+    as_given, counted_from_arming = seconds, seconds + attempt.started - armed
     for source in ("host", "guard"):
         told = call.limits.get(source)
         if told is not None:
             near = max(_SAME_LIMIT, told * _SAME_LIMIT)
-            if abs(seconds + before - told) <= near or abs(seconds - told) <= near:
+            if abs(counted_from_arming - told) <= near or abs(as_given - told) <= near:
                 return source
     return None
 
