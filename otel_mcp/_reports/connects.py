@@ -43,12 +43,13 @@ def state(connector: str, state: str | None) -> None:
 
     A new session of the connector takes this back, and so does None.
     """
-    with guarded("hooks", "a connector's state"), ledger.lock:
+    with guarded("hooks", "a connector's state"):
         if state is None or state in n.CONNECTOR_STATES:
-            entry = ledger.connector(connector)
-            scopes.first_use()
-            entry.registered = True
-            entry.said_state = state
+            scopes.first_use()  # without the lock: another thread's start-up may be waited for, and may need it
+            with ledger.lock:
+                entry = ledger.connector(connector)
+                entry.registered = True
+                entry.said_state = state
 
 
 def tools(connector: str, count: int) -> None:
