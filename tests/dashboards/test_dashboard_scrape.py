@@ -94,8 +94,8 @@ def test_the_first_deadline_after_the_start_is_counted(scraped: Prometheus) -> N
     target = panel(settings.DEADLINES_UID, title)["targets"][1]
     ((labels, deadlines),) = asked(scraped, target["expr"], ".+")
     assert labels[CONNECTOR] == "live"
-    # Ten deadlines; a scrape of some seconds is extrapolated by up to one interval at each end.
-    assert 9 < deadlines < 20
+    # Ten deadlines; few scrapes are extrapolated by up to one interval at each end, on a busy machine more.
+    assert 9 < deadlines < 25
 
 
 # --- the demonstration --------------------------------------------------------------------------------------------
