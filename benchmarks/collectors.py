@@ -36,7 +36,7 @@ _OFTEN = {"OTEL_BSP_SCHEDULE_DELAY": "100", "OTEL_BLRP_SCHEDULE_DELAY": "100", "
 
 def tables(bench: Bench) -> Iterator[str]:
     """One table: what is added to the median, the 99th and the slowest of 1,000 calls."""
-    calls, rounds = bench.choose(CALLS, 20), bench.choose(12, 1)
+    calls, rounds = bench.choose(CALLS, 20), bench.choose(20, 1)
     with _endpoints() as endpoints, subjects(_commands(bench, endpoints)) as (ready, failed):
         if failed:
             raise SystemExit(f"collectors: {failed}")
