@@ -156,7 +156,7 @@ async def test_the_scope_around_bounds_the_attempts_like_a_budget() -> None:
         result = await call_with_retry(callee, 5, idempotent=True, policy=RetryPolicy(max_attempts=50, base=0.01))
 
     assert result.outcome is Outcome.DISCONNECTED
-    assert callee.began[-1] <= 1
+    assert callee.began[-1] <= 1 + 1e-9  # sums of floats on a virtual clock
 
 
 @pytest.mark.promise("deadline-inverted")
