@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Final
 
 from otel_mcp._cli.top_model import Picture, Row, Unreadable
@@ -129,7 +130,7 @@ class _Gauges:
     def calls(self) -> Iterator[Row]:
         """The oldest call of each phase, with the number of calls in it where that is told."""
         limits, overdue, waiting = (self._by_connector(row) for row in (c.LIMIT, c.CALL_OVERDUE, c.LOCK_WAITING))
-        states, phases = self.states(), self._phases()
+        states, phases = self.states(), self._phases
         for labels, age in self._of(c.CALL_OLDEST_AGE):
             if age > 0:
                 name, phase = labels[_CONNECTOR], labels[_label(n.PHASE)]
@@ -144,17 +145,17 @@ class _Gauges:
 
     def requests(self) -> Iterator[Row]:
         """The oldest request of each method, but for those that a row of `calls` tells of."""
-        states, phases = self.states(), self._phases()
+        states, phases = self.states(), self._phases
         for labels, age in self._of(c.REQUEST_OLDEST_AGE):
             name, method = _pair(labels)
-            count = self._active().get((name, method))
+            count = self._active.get((name, method))
             if age > 0 and not _is_told(method, count, phases.get(name, set())):
                 yield Row(name, method, None, None, age, None, None, None, states.get(name), count)
 
     def count(self) -> tuple[int, bool]:
         """How many calls are open, and whether that is only the least: not every phase has a gauge that counts."""
         waiting, total, at_least = self._by_connector(c.LOCK_WAITING), 0, False
-        for name, phases in self._phases().items():
+        for name, phases in self._phases.items():
             numbers = [int(waiting.get(name, 0))] if "lock" in phases else []
             numbers += [self._asked(name)] if phases & _WITH_A_REQUEST else []
             numbers += [0 for _ in phases - _WITH_A_REQUEST - {"lock"}]
@@ -162,6 +163,7 @@ class _Gauges:
             at_least = at_least or 0 in numbers
         return total, at_least
 
+    @cached_property
     def _phases(self) -> dict[str, set[str]]:
         """The phases in which each connector has a call."""
         phases: dict[str, set[str]] = {}
@@ -170,13 +172,13 @@ class _Gauges:
                 phases.setdefault(labels[_CONNECTOR], set()).add(labels[_label(n.PHASE)])
         return phases
 
+    @cached_property
     def _active(self) -> dict[tuple[str, str], int]:
         return {_pair(labels): int(value) for labels, value in self._of(c.REQUEST_ACTIVE)}
 
     def _asked(self, name: str) -> int:
         """Requests of a connector's calls that are open."""
-        active = self._active()
-        return sum(active.get((name, method), 0) for method in n.CALL_METHODS)
+        return sum(self._active.get((name, method), 0) for method in n.CALL_METHODS)
 
 
 def _is_told(method: str, count: int | None, phases: set[str]) -> bool:
