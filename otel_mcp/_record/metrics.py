@@ -117,13 +117,16 @@ class Metrics:
 
     def record(self, series: Series, value: float, context: Any = None) -> None:
         """One histogram point, if a provider is bound."""
-        histogram = self._histogram(series)
-        if histogram is not None:
-            with guarded("metrics", "a histogram point"):  # an exemplar filter of the program's raises what it likes
-                histogram.record(value, series.attributes, context)
+        with guarded("metrics", "a histogram point"):  # an exemplar filter of the program's raises what it likes
+            self._record(series, value, context)
 
     def _record_gathered(self, series: Series, value: float) -> None:
-        self.record(series, value, self._nowhere)
+        self._record(series, value, self._nowhere)  # guarded where it is gathered
+
+    def _record(self, series: Series, value: float, context: Any) -> None:
+        histogram = self._histogram(series)
+        if histogram is not None:
+            histogram.record(value, series.attributes, context)
 
     def _histogram(self, series: Series) -> Histogram | None:
         return self._histograms.get(series.name)
