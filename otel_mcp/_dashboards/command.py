@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+from otel_mcp._ground.commands import named_folder
+
 PACKAGE: Final = Path(__file__).parent
 _RUNBOOK = re.compile(r"(runbook_url: )(runbooks/)")
 _DASHBOARD = re.compile(r"(dashboard_url: )(/d/)")
@@ -16,7 +18,7 @@ _DASHBOARD = re.compile(r"(dashboard_url: )(/d/)")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--out", type=_folder, required=True, metavar="DIR", help="where to write; files there are replaced"
+        "--out", type=named_folder, required=True, metavar="DIR", help="where to write; files there are replaced"
     )
     parser.add_argument(
         "--grafana-url", type=_url("https://grafana.example"), metavar="URL", help="put before alerts' dashboard links"
@@ -24,12 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runbook-url", type=_url("https://wiki.example/mcp"), metavar="URL", help="put before alerts' runbook links"
     )
-
-
-def _folder(given: str) -> Path:
-    if not given.strip():
-        raise argparse.ArgumentTypeError(f"{given!r} names no folder; '.' is the current one")
-    return Path(given)
 
 
 def _url(example: str) -> Callable[[str], str]:

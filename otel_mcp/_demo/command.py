@@ -17,6 +17,7 @@ from otel_mcp._demo import history, report
 from otel_mcp._demo.cast import CAREFUL, CAST, Stage, deaf_to_ctrl_c, import_path, staged
 from otel_mcp._demo.screen import live
 from otel_mcp._demo.watch import Endpoint
+from otel_mcp._ground.commands import named_folder
 
 STILL_WAITING = 5  # seconds; the default of 30 would show one record in a demo of 40
 _EXIT_LIMIT = 15.0  # seconds that the agent may take to close its connections: some of its servers do not answer
@@ -33,18 +34,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--history", type=float, metavar="DAYS", help="no servers: a simulated call log of so many days"
     )
-    parser.add_argument("--folder", type=_named, help="where the call log and everything else goes (a new one)")
+    parser.add_argument("--folder", type=_made, help="where the call log and everything else goes (a new one)")
 
 
-def _named(folder: str) -> Path:
-    if not folder.strip():
-        raise argparse.ArgumentTypeError(f"{folder!r} names no folder; '.' is the current one")
+def _made(given: str) -> Path:
+    path = named_folder(given)
     try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise argparse.ArgumentTypeError(f"{folder!r} cannot be made a folder: {reason}") from None
-    return Path(folder)
+        raise argparse.ArgumentTypeError(f"{given!r} cannot be made a folder: {reason}") from None
+    return path
 
 
 def run(given: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from otel_mcp._ground.commands import write_no_more
 from otel_mcp._report.errors import BadOption, MissingExtra, ReportError
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _run(arguments: argparse.Namespace) -> int:
             terminal.show(report, terminal.console())
     except BrokenPipeError:
         # The reader of our output has gone (`| head`): no fault, and what was asked of the calls has its answer yet.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        write_no_more()
     return _judge(report, tests)
 
 
